@@ -559,6 +559,27 @@ async def until_listed(pipe: Pipe, tool: str) -> None:
     raise AssertionError(f"{tool} is not listed")
 
 
+@requirement("POOL-17", "CONF-15", "POOL-19")
+def test_a_server_that_a_workspace_names_has_no_approval_of_another_that_was_called_so(
+    run: Any, workspace: Path, stranger: Path
+) -> None:
+    """Its definitions are the same to the last letter, and a glob covers them all."""
+    assert run(*GRANT, "one", "*", "--new").code == 0
+    assert says(run).code == 0
+    assert run("servers", "remove", "one").code == 0
+    entry = {"command": PYTHON, "args": [str(TINY), "--describe", str(stranger)]}
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"one": entry}}))
+    assert run(*GRANT, "one").code == 0
+    refused = says(run)
+    assert refused.code == 1
+    command = f"weft approvals grant one echo --workspace {workspace}"
+    assert command in refused.err
+    assert run(*command.split()[1:]).code == 0
+    assert says(run).code == 0
+    rows = [row for row in run("approvals", "list", "--json").json["approvals"] if row["tool"] == "echo"]
+    assert {row["workspace"] for row in rows} == {"*", str(workspace)}
+
+
 @requirement("POOL-20", "CONF-16", "CONF-21")
 async def test_a_running_weft_hears_of_grants_and_revocations(tmp_path: Path) -> None:
     (tmp_path / ".mcp.json").write_text(config(theirs=[]))

@@ -172,3 +172,21 @@ def test_two_definitions_share_a_pin_only_if_they_are_the_same(one: dict[str, An
     same = canonical(seen[0]) == canonical(seen[1])
     assert (pinned(one) == pinned(two)) is same
     assert bool(changed(*seen)) is (seen[0] != seen[1])
+
+
+@requirement("POOL-17")
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        (Approval("s", "echo", PIN), ApprovalStanding.UNKNOWN),
+        (Approval("s", "*"), ApprovalStanding.UNKNOWN),
+        (Approval("s", "echo", PIN, workspace="/v"), ApprovalStanding.UNKNOWN),
+        (Approval("s", "echo", PIN, workspace="/w"), ApprovalStanding.APPROVED),
+        (Approval("s", "*", workspace="/w"), ApprovalStanding.NEW),
+    ],
+)
+def test_of_a_server_that_the_workspace_names_only_what_was_said_there_counts(
+    known: Approval, expected: ApprovalStanding
+) -> None:
+    local = PinnedUse("s", "echo", PIN, workspace="/w", local=True)
+    assert judge([known], local, NOW).standing is expected

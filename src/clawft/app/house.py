@@ -147,7 +147,8 @@ class App:
     def offered(self, server: str, caller: Caller | None = None) -> OfferedTools:
         """What a server says now, for whoever has to decide about it; to this caller, if it is called in their name."""
         upstream = self._as_had_by(caller, server)
-        return OfferedTools(upstream.tools, upstream.answers.instructions if upstream.answers else "")
+        told = upstream.answers.instructions if upstream.answers else ""
+        return OfferedTools(upstream.tools, told, local=upstream.spec.is_local)
 
     def beside(self, server: str, caller: Caller | None = None) -> Sequence[Tool]:
         """What it has beside its tools, for the same."""

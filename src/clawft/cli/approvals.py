@@ -166,7 +166,7 @@ def _tools(
     scope: dict[str, Any] = {
         "expires": _end(options, now),
         "agent": options.only_agent,
-        "workspace": str(where.workspace) if options.only_workspace else "*",
+        "workspace": str(where.workspace) if options.only_workspace or offers.local else "*",
     }
     chosen = [tool for tool in offers.tools if is_named(server, tool.name, globs)]
     found = [

@@ -54,6 +54,8 @@ class OfferedTools(Struct, frozen=True):
 
     tools: Sequence[Tool] = ()
     instructions: str = ""
+    local: bool = False
+    """Is it a server that a file of the workspace names?"""
 
 
 Beside = Callable[[str, Caller], Sequence[Tool]]
@@ -207,14 +209,15 @@ class ApprovalGuard:
         self._look()
         offered = self._offered(call.origin.server, call.caller)
         shown = shown_tool(call.tool.wire, offered.instructions)
-        use = self._use(call.caller, call.origin.server, call.tool.name, pin(shown))
+        use = self._use(call.caller, call.origin.server, call.tool.name, pin(shown), offered)
         found = self._book.judge(use)
         if found.standing is ApprovalStanding.NEW:
-            await self._store([self._approval(call.caller, call.origin.server, call.tool.name, shown)])
+            await self._store([self._approval(use, shown)])
         if found.standing in (ApprovalStanding.APPROVED, ApprovalStanding.NEW):
             self._let_through(call)
             return None
-        return ConsentSubject(call.origin.server, call.tool, use.pin, offered.instructions, _differences(found, shown))
+        differs, place = _differences(found, shown), self._place(offered)
+        return ConsentSubject(call.origin.server, call.tool, use.pin, offered.instructions, differs, place)
 
     def _let_through(self, call: Call) -> None:
         key = (call.caller.principal, call.caller.agent, call.name)
@@ -262,26 +265,34 @@ class ApprovalGuard:
         server = call.origin.server
         return (*self._offered(server, call.caller).tools, *self._beside(server, call.caller))
 
-    def _use(self, caller: Caller, server: str, tool: str, pinned: str) -> PinnedUse:
-        return PinnedUse(server, tool, pinned, caller.agent, self._workspace, caller.principal)
+    def _use(self, caller: Caller, server: str, tool: str, pinned: str, offered: OfferedTools) -> PinnedUse:
+        return PinnedUse(server, tool, pinned, caller.agent, self._workspace, caller.principal, offered.local)
+
+    def _place(self, offered: OfferedTools) -> str:
+        """Where the command that grants it must know it from; empty for a server of the user's own."""
+        return self._workspace if offered.local else ""
 
     # ── what was answered ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _approvals(self, call: Call, others: Sequence[Tool], instructions: str) -> list[Approval]:
         """Of what there was when the person was asked."""
         server = call.origin.server
-        tools = {tool.name: tool for tool in (*others, call.tool)}.values()
-        return [self._approval(call.caller, server, each.name, shown_tool(each.wire, instructions)) for each in tools]
+        offered = self._offered(server, call.caller)
+        tools = {tool.name: shown_tool(tool.wire, instructions) for tool in (*others, call.tool)}
+        uses = [(self._use(call.caller, server, name, "", offered), shown) for name, shown in tools.items()]
+        return [self._approval(use, shown) for use, shown in uses]
 
-    def _approval(self, caller: Caller, server: str, tool: str, shown: ShownText) -> Approval:
+    def _approval(self, use: PinnedUse, shown: ShownText) -> Approval:
+        """Of this very text, for all agents; of a server that the workspace names, in this workspace alone."""
         now = self._book.clock()
         return approval_of(
-            server,
-            tool,
+            use.server,
+            use.tool,
             shown,
             now,
             expires=now + self._days * DAY if self._days else None,
-            principal=ANYONE if caller.principal == LOCAL else caller.principal,
+            workspace=use.workspace if use.local else ANYONE,
+            principal=ANYONE if use.principal == LOCAL else use.principal,
         )
 
     async def _store(self, approvals: Iterable[Approval]) -> None:
@@ -314,10 +325,14 @@ class ApprovalGuard:
         return self.withheld(self._stand_in(method, origin, caller), origin, caller)
 
     def _judged(self, tool: Tool, origin: Origin, caller: Caller) -> tuple[UseStanding, ConsentSubject]:
-        shown = shown_tool(tool.wire, self._offered(origin.server, caller).instructions)
-        use = self._use(caller, origin.server, tool.name, pin(shown))
+        offered = self._offered(origin.server, caller)
+        shown = shown_tool(tool.wire, offered.instructions)
+        use = self._use(caller, origin.server, tool.name, pin(shown), offered)
         found = self._book.judge(use)
-        return found, ConsentSubject(origin.server, tool, use.pin, differs=_differences(found, shown))
+        subject = ConsentSubject(
+            origin.server, tool, use.pin, differs=_differences(found, shown), place=self._place(offered)
+        )
+        return found, subject
 
     # ── what would be asked ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from clawft.catalog.names import fit
+from clawft.errors import quoted
 from clawft.model import EMPTY_OBJECT, Question, Tool
 from clawft.policy.beside_tools import CALLED
 from clawft.policy.definition_lines import told_beside
@@ -41,6 +42,8 @@ class ConsentSubject(Struct, frozen=True):
     pin: str
     instructions: str = ""
     differs: tuple[str, ...] = ()
+    place: str = ""
+    """The workspace that names the server; empty if the user does."""
 
     @property
     def everything(self) -> str:
@@ -60,7 +63,8 @@ class ConsentSubject(Struct, frozen=True):
     def command(self) -> str:
         """What grants it outside of the conversation. One with an odd name goes by the name that agents see."""
         own, plain = self.tool.name, self._is_plain and not self.tool.name.startswith("-")
-        return f"weft approvals grant {self.server} {own if plain else fit(f'{self.server}__{own}')}"
+        place = f" --workspace {quoted(self.place)}" if self.place else ""
+        return f"weft approvals grant {self.server} {own if plain else fit(f'{self.server}__{own}')}{place}"
 
 
 def question_key(subject: ConsentSubject) -> str:

@@ -57,6 +57,8 @@ class PinnedUse(Struct, frozen=True):
     agent: str = ANYONE
     workspace: str = ANYONE
     principal: str = ANYONE
+    local: bool = False
+    """A file of the workspace names the server, and chose its name: what was said of others so called is not meant."""
 
 
 class ApprovalStanding(Enum):
@@ -103,6 +105,8 @@ def is_live(approval: Approval, now: float) -> bool:
 
 
 def _is_for(approval: Approval, use: PinnedUse) -> bool:
+    if use.local and approval.workspace != use.workspace:
+        return False
     return approval.server == use.server and all(
         said in (ANYONE, asked)
         for said, asked in (

@@ -21,10 +21,6 @@ from clawft.store.home import private_dir
 from clawft.store.names import folder_name
 from clawft.upstream.spec import UpstreamSpec
 
-WORKSPACE = "workspace"
-"""The scope of servers that a file in the workspace names: what they name outside of it is not theirs to open."""
-
-
 MEMORY_SHARE = 2
 """Of the machine's memory, for one process of a server: one in so many parts."""
 
@@ -47,7 +43,7 @@ class Cells:
         home = self._home
         told = (*argv, *(value for value in spec.env.values() if os.path.isabs(value) and self._may_name(value)))
         program, named = folders_of(told, home, cwd, self._workspace)
-        if spec.scope == WORKSPACE:
+        if spec.is_local:
             named = tuple(folder for folder in named if is_within(folder, self._workspace))
         if isinstance(spec.sandbox, SandboxTable) and spec.sandbox.network:
             program += folders_of((sys.executable, OPENING), home, cwd)[0]  # what opens its door runs inside
@@ -71,11 +67,11 @@ class Cells:
     def _leaves(self, spec: UpstreamSpec) -> bool:
         """Whether its working folder is one that nobody but a file in the workspace, or a link there, says is its."""
         outside = not is_within(os.path.realpath(spec.cwd), self._workspace)
-        return leads_out(spec.cwd, self._workspace) or (spec.scope == WORKSPACE and outside)
+        return leads_out(spec.cwd, self._workspace) or (spec.is_local and outside)
 
     def _own(self, spec: UpstreamSpec) -> Path:
         """One of a workspace may be called like any other, and has nothing to do with it."""
-        name = f"{spec.name}@{self._workspace}" if spec.scope == WORKSPACE else spec.name
+        name = f"{spec.name}@{self._workspace}" if spec.is_local else spec.name
         folder = self._state / "sandbox" / folder_name(name)
         private_dir(folder)
         return folder

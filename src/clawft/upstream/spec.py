@@ -80,6 +80,11 @@ class UpstreamSpec(ServerDescription, frozen=True):
     scope: str = ""
     """The layer of the configuration it came from."""
 
+    @property
+    def is_local(self) -> bool:
+        """A file in the workspace names it: it opens nothing outside of that, and its name proves nothing."""
+        return self.scope == "workspace"
+
     def is_same(self, other: Self) -> bool:
         """Wherever it came from: a server that moved to another file is not restarted."""
         return msgspec.structs.replace(self, scope=other.scope) == other
