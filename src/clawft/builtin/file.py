@@ -14,6 +14,7 @@ from clawft.builtin.confine import ConfinedPath, check_regular, open_file, place
 from clawft.builtin.search import Matches, Query, search_tree
 from clawft.builtin.tree import walk_tree
 from clawft.errors import ExecutionFailed, PermissionDenied
+from clawft.link.share.workshop import made_in_turn
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
 from clawft.provider.keeps import FIRST
@@ -53,15 +54,19 @@ class Listing(Struct, frozen=True):
 
 
 @tool(alias="read_file", title="Read file", read_only=True, idempotent=True, open_world=False)
-def read(
+async def read(
     path: WorkspacePath,
     ctx: ToolContext,
     offset: Annotated[int, Meta(ge=0, description="lines to skip")] = 0,
     limit: Annotated[int, Meta(ge=1, description="how many lines; all if left out")] | None = None,
 ) -> str:
     """Read a text file of the workspace, whole or a range of lines."""
-    with _place(ctx, path, "read") as found, open_file(found) as file:
-        return _text(file, path, offset, limit)
+
+    def text() -> str:
+        with _place(ctx, path, "read") as found, open_file(found) as file:
+            return _text(file, path, offset, limit)
+
+    return await made_in_turn(text)
 
 
 STEERING = frozenset({".git", ".clawft"})
@@ -165,14 +170,14 @@ def _skip(file: BinaryIO, path: str, lines: int) -> None:
         file.seek(behind - len(piece), os.SEEK_CUR)
 
 
-def _gather(file: BinaryIO, path: str, limit: int | None) -> bytes:
+def _gather(file: BinaryIO, path: str, limit: int | None) -> bytearray:
     kept, lines = bytearray(), sys.maxsize if limit is None else limit
     while lines and (piece := file.read(PIECE_BYTES)):
         behind, lines = _past(piece, lines)
         kept += piece[:behind]
         if len(kept) > MAX_TEXT_BYTES:
             raise _too_long(kept, path)
-    return bytes(kept)
+    return kept
 
 
 def _past(piece: bytes, lines: int) -> tuple[int, int]:

@@ -5,6 +5,7 @@ import base64
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import msgspec
 from clawft.builtin.confine import ConfinedPath, open_file, place
 from clawft.builtin.tree import walk_tree
 from clawft.errors import BadParams, ToolError, ToolNotFound
+from clawft.link.share.workshop import made_in_turn
 from clawft.model import Call, Prompt, PromptArgument, Resource, ResourceContent, ResourceTemplate
 from clawft.model.encoded import whole
 from clawft.provider.function import FunctionProvider
@@ -27,8 +29,6 @@ MAX_LOOKED_AT = 2_000
 """Entries at the top of the workspace that are looked at for them: everybody waits meanwhile."""
 MAX_COMPLETIONS = 100
 MAX_RESOURCE_BYTES = 4 * 1024 * 1024
-MAX_READING = 2
-"""Files that are read as resources at a time: each is in memory several times over until it is on its way."""
 
 TEMPLATE = ResourceTemplate(
     uri_template=f"{SCHEME}{{+path}}", name="workspace file", description="A file of the workspace, by its path."
@@ -84,7 +84,6 @@ class WorkspaceProvider(FunctionProvider):
 
     def __init__(self, workspace: Path, *, stores: Callable[[str], KeyValueStore]) -> None:
         super().__init__(NAMESPACE, workspace=workspace, stores=stores)
-        self._reading = asyncio.Semaphore(MAX_READING)
 
     def list_resources(self) -> Sequence[Resource]:
         """Text files at the top of the workspace; hidden ones are left out."""
@@ -100,8 +99,7 @@ class WorkspaceProvider(FunctionProvider):
         if not uri.startswith(SCHEME):
             return None
         try:
-            async with self._reading:
-                return [await asyncio.to_thread(self._content, path_of(uri), uri)]
+            return [await made_in_turn(partial(self._content, path_of(uri), uri))]
         except ToolError:
             return None  # outside and missing look the same
 

@@ -28,6 +28,11 @@ LARGE_WORK = 256 * 1024
 LARGE_PLAIN = 2 * 1024 * 1024
 """The same for one in which there is nothing to be seen to."""
 
+MAX_MAKERS = 2
+"""At a time, of those that make something large of ours: a text of megabytes is in memory several times over."""
+CALM_SECONDS = 1.0
+"""For so long one of them waits until what was made before is on its way."""
+
 T = TypeVar("T")
 _Job = tuple[Callable[[], Any], asyncio.Future[Any]]
 
@@ -54,6 +59,15 @@ async def in_turn(whose: str, work: Callable[[], T]) -> T:
     return await _workshop().do(whose, work)
 
 
+async def made_in_turn(make: Callable[[], T]) -> T:
+    """What a thread makes that may be large: few at a time, and no more while what was made waits to be worked on."""
+    workshop = _workshop()
+    async with workshop.makers:
+        made = await asyncio.to_thread(make)
+        await workshop.calm()
+        return made
+
+
 class Workshop:
     """Of one loop."""
 
@@ -65,6 +79,12 @@ class Workshop:
         self._had: dict[str, float] = {}
         """Seconds that each has had since nobody was waiting. Who comes later begins with as many as the last."""
         self._working: asyncio.Task[None] | None = None
+        self.makers = asyncio.Semaphore(MAX_MAKERS)
+
+    async def calm(self) -> None:
+        """Until nothing waits here, within bounds: others may bring work without end."""
+        if self._working is not None:
+            await asyncio.wait({self._working}, timeout=CALM_SECONDS)
 
     async def do(self, whose: str, work: Callable[[], T]) -> T:
         done: asyncio.Future[list[T]] = self.loop.create_future()
