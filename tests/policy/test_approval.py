@@ -17,7 +17,8 @@ PIN, OTHER = "sha256:one", "sha256:two"
 
 
 def use(tool: str = "echo", pinned: str = PIN, **who: str) -> PinnedUse:
-    return PinnedUse("s", tool, pinned, **{"agent": "a", "workspace": "/w", "principal": "local", **who})
+    audience = {"agent": "a", "workspace": "/w", "principal": "local", **who}
+    return PinnedUse("s", tool, pinned, audience["agent"], audience["workspace"], audience["principal"])
 
 
 @requirement("POOL-17", "POOL-19")

@@ -57,7 +57,7 @@ class House:
     def cell(self, level: str, setting: str | SandboxTable, argv: list[str], cwd: Path) -> Cell:
         spec = UpstreamSpec("held", command=argv[0], cwd=str(cwd), sandbox="off" if level == "free" else setting)
         made = Cells(self.state, self.workspace).cell(spec, argv, os.path.realpath(cwd))
-        return Cell(made.bounds, means(level))
+        return Cell(made.bounds, means(level), made.memory)
 
     def run(
         self, level: str, argv: list[str], setting: str | SandboxTable = "auto", cwd: Path | None = None, **more: str

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from clawft.link.process import Launch, start
 from clawft.sandbox import pipes
 from clawft.sandbox.bounds import SandboxTable
-from clawft.sandbox.cell import Cell, CellStart, with_memory
+from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.probe import handing
 from tests import system
 from tests.requirements import requirement
@@ -129,14 +129,12 @@ def test_a_server_with_a_variable_that_a_shell_would_change_is_started_without_o
 @requirement("LINK-08")
 def test_where_the_shell_cannot_do_it_a_server_starts_as_before(house: House) -> None:
     held = house.cell("bwrap", "auto", [sys.executable], Path("/usr"))
-    bounds = held.bounds
-    assert bounds is not None
-    lacking = Cell(bounds, replace(held.means, away=(), back=()))
+    lacking = Cell(held.bounds, replace(held.means, away=(), back=()))
     how = lacking.start(["/bin/true"], "/usr", {"PATH": "/bin"}, own_pipes=True)
     for descriptor in how.descriptors:
         os.close(descriptor)
     assert how.argv[0] == held.means.bwrap
-    assert how.argv[4:-1] == with_memory(held.means.inner_limits, bounds)
+    assert how.argv[4:-1] == held.means.inner_limits
 
 
 # ── shells ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from typing import cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.group import ask_to_end, end, signal_group
-from clawft.sandbox.probe import leash, limit_memory, memory_limit
+from clawft.sandbox.probe import leash, limit_memory
 
 TERM_GRACE_S = 2.0
 """Between SIGTERM and SIGKILL."""
@@ -84,8 +85,8 @@ async def _run(start: ProcessStart, how: CellStart, stdout: Hear, stderr: Hear) 
 async def _how(start: ProcessStart) -> CellStart:
     """In a thread where programs may have to be tried out first."""
     if start.cell is not None:
-        argv = (*memory_limit(start.memory_bytes), *start.argv)
-        return await asyncio.to_thread(start.cell.start, argv, _named(start.folder), start.env)
+        cell = replace(start.cell, memory=start.memory_bytes)
+        return await asyncio.to_thread(cell.start, start.argv, _named(start.folder), start.env)
     before = await asyncio.to_thread(leash) if start.tied else ()
     return CellStart((*before, *start.argv), start.env)
 

@@ -27,7 +27,7 @@ MAX_NOTES_BYTES = 256 * 1024 * 1024
 """What is read of the notes; a run that fills more says the same over and over."""
 
 
-class WatchedCell(Cell, frozen=True):
+class WatchedCell(Cell, frozen=True, kw_only=True):
     """A cell with strace around it, which writes down what happens inside."""
 
     strace: str
@@ -58,7 +58,8 @@ class WatchingCells(Cells):
         plain = super().cell(spec, argv, cwd)
         more = [PathRule(expand(path, around.home, around.workspace), "write") for path in self._open_to_it]
         bounds = with_rules(plain.bounds, more) if plain.bounds is not None else None
-        return WatchedCell(bounds, plain.means, self._strace, str(self._notes / str(self._starts)))
+        notes = str(self._notes / str(self._starts))
+        return WatchedCell(bounds, plain.means, plain.memory, strace=self._strace, notes=notes)
 
     def learned(self) -> Proposal:
         """What the notes of all its starts say. Reads long files."""

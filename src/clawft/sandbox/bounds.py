@@ -157,8 +157,6 @@ class Bounds(Struct, frozen=True):
     """Where links are not followed: a server may have put them there."""
     home: str = ""
     """The home of whoever a child runs for, if it runs so long that new secrets may appear there; else empty."""
-    memory: int = 0
-    """Bytes that each of its processes may have for itself; 0: as many as there are."""
 
     @property
     def any_host(self) -> bool:

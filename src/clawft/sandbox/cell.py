@@ -14,7 +14,7 @@ from msgspec import Struct
 from clawft.errors import SpawnFailed
 from clawft.sandbox import bwrap, pipes, seccomp
 from clawft.sandbox.bounds import ANY_HOST, Bounds, PathRule, access_to
-from clawft.sandbox.probe import Means
+from clawft.sandbox.probe import Means, hard_limit
 from clawft.sandbox.settled_rules import settled
 from clawft.sandbox.split_folder import taken_apart
 
@@ -57,6 +57,8 @@ class Cell(Struct, frozen=True):
 
     bounds: Bounds | None
     means: Means
+    memory: int = 0
+    """Bytes that each of its processes may have for itself; 0: as many as there are."""
 
     @property
     def line(self) -> str:
@@ -73,12 +75,12 @@ class Cell(Struct, frozen=True):
         """
         bounds, means = self.bounds, self.means
         if bounds is None:
-            return CellStart((*means.limits, *means.leash, *argv), env)
+            return CellStart((*self._limiting(means.limits), *means.leash, *argv), env)
         lacking = lacks(bounds, means)
         if bounds.required and lacking:
             raise SpawnFailed(f"its sandbox is required and cannot be had: {lacking}", hint=HINT)
         if means.level == "none":
-            return CellStart((*with_memory(means.limits, bounds), *means.leash, *argv), env)
+            return CellStart((*self._limiting(means.limits), *means.leash, *argv), env)
         bounds = msgspec.structs.replace(bounds, rules=tuple(settled(bounds.rules, bounds.workspace)))
         if means.level == "landlock":
             return self._land(bounds, argv, env, own_pipes)
@@ -97,17 +99,25 @@ class Cell(Struct, frozen=True):
         shape = bwrap.arguments(bounds, cwd, sized=self.means.sized, seccomp="".join(map(str, passed)))
         shape += [word for name, value in steering.items() for word in ("--setenv", name, value)]
         passed.append(readable(zero_ended(shape)))  # and so not in everybody's `ps`
-        away, inside = self._around_the_wall(bounds, own_pipes and pipes.are_kept(env))
+        away, inside = self._around_the_wall(own_pipes and pipes.are_kept(env))
         before = [*away, self.means.bwrap, "--args", str(passed[-1]), "--", *inside]
         found = CellStart((*before, *argv), env, tuple(passed), walled=True)
         return with_door(found, len(before), bounds.network) if bounds.some_hosts else found
 
-    def _around_the_wall(self, bounds: Bounds, own_pipes: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _around_the_wall(self, own_pipes: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What goes before it, and what behind it before the command."""
         means = self.means
         if not own_pipes or not means.away:
-            return (), with_memory(means.inner_limits, bounds)
-        return means.away, pipes.with_memory(means.back, bounds.memory) if bounds.memory else means.back
+            return (), self._limiting(means.inner_limits)
+        return means.away, pipes.with_memory(means.back, self._most) if self.memory else means.back
+
+    def _limiting(self, limits: tuple[str, ...]) -> tuple[str, ...]:
+        """With the bound on memory. Not of all that is mapped: Node and Java map far more than they ever use."""
+        return (*limits[:-1], f"--data={self._most}:{self._most}", "--") if limits and self.memory else limits
+
+    @property
+    def _most(self) -> int:
+        return hard_limit("RLIMIT_DATA", self.memory)
 
     def _land(self, bounds: Bounds, argv: Sequence[str], env: Mapping[str, str], own_pipes: bool) -> CellStart:
         from clawft.sandbox.temporary import private_folder  # only where Landlock has to do
@@ -125,16 +135,9 @@ class Cell(Struct, frozen=True):
         passed = [readable(zero_ended(word for pair in steering.items() for word in pair))] if steering else []
         told += [word for descriptor in passed for word in ("--variables", str(descriptor))]
         limits = means.limits if tended else means.inner_limits
-        before = (*means.leash, *means.alone, *with_memory(limits, bounds))
+        before = (*means.leash, *means.alone, *self._limiting(limits))
         argv = (*before, sys.executable, "-I", "-S", LAUNCHER, *told, "--", *argv)
         return CellStart(argv, env, (*parcel, *passed), temporary, walled=tended, ends=ends, tended=tended)
-
-
-def with_memory(limits: tuple[str, ...], bounds: Bounds) -> tuple[str, ...]:
-    """Not of all it maps: Node and Java map far more than they ever use."""
-    if not limits or not bounds.memory:
-        return limits
-    return (*limits[:-1], f"--data={bounds.memory}:{bounds.memory}", "--")
 
 
 def with_door(start: CellStart, at: int, hosts: tuple[str, ...]) -> CellStart:

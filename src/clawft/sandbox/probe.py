@@ -269,15 +269,8 @@ def hard_limit(name: str, wanted: int) -> int:
     return wanted if most == resource.RLIM_INFINITY else min(wanted, most)
 
 
-def memory_limit(size: int) -> tuple[str, ...]:
-    """What to put before a command so that it takes no more than that, nor does anyone it starts; mapped files do not
-    count. Nothing where that cannot be done, or the size is 0."""
-    program = which("prlimit") if size else None
-    return () if program is None else (program, f"--data={hard_limit('RLIMIT_DATA', size)}", "--")
-
-
 def limit_memory(pid: int, size: int) -> None:
-    """The same for a child of ours that has just begun, without a program before it."""
+    """For a child of ours that has just begun, and all it starts: no more than that; mapped files do not count."""
     import resource  # not everywhere
 
     if size and sys.platform == "linux":

@@ -14,7 +14,6 @@ from clawft.sandbox.bounds import MOVED, SECRETS, FoldersAround, SandboxTable, b
 from clawft.sandbox.cell import OPENING, Cell
 from clawft.sandbox.home_places import is_shared, runs_later
 from clawft.sandbox.means import means
-from clawft.sandbox.probe import hard_limit
 from clawft.sandbox.program import folders_of, leads_out
 from clawft.sandbox.settled_rules import present_in
 from clawft.store.home import private_dir
@@ -35,9 +34,10 @@ class Cells:
 
     def cell(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Cell:
         bounds = bounds_of(spec.sandbox, self.around(spec, argv, cwd))
-        if bounds is not None:
-            bounds = msgspec.structs.replace(bounds, home=self._home, memory=most_memory())
-        return Cell(bounds, means(self._state / "cache"))
+        found = means(self._state / "cache")
+        if bounds is None:
+            return Cell(None, found)
+        return Cell(msgspec.structs.replace(bounds, home=self._home), found, most_memory())
 
     def around(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> FoldersAround:
         home = self._home
@@ -82,7 +82,7 @@ def most_memory() -> int:
     """For one process of a server: half of what this machine has, so that no single one takes it all."""
     if sys.platform != "linux":
         return 0
-    return hard_limit("RLIMIT_DATA", os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MEMORY_SHARE)
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MEMORY_SHARE
 
 
 def _moved(spec: UpstreamSpec) -> Iterator[str]:
