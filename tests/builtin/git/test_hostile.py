@@ -1,5 +1,6 @@
 """A poisoned repository starts nothing, whatever tool looks at it, until a person approved it."""
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -300,6 +301,14 @@ async def test_configuration_that_never_ends_is_not_read(bounded: Tools, repo: P
     (repo / "a.txt").write_text("else\n")
     for tool, arguments in (("status", {}), ("diff", {}), ("show", {})):
         await bounded(tool, repo_path="r", **arguments)
+
+
+@requirement("GIT-12")
+async def test_a_list_of_ignored_files_that_nobody_writes_is_not_waited_for(bounded: Tools, repo: Path) -> None:
+    os.mkfifo(repo / "never")
+    git(repo, "config", "core.excludesFile", str(repo / "never"))
+    async with asyncio.timeout(20):
+        await bounded("status", repo_path="r")
 
 
 @requirement("GIT-12")

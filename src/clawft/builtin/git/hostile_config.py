@@ -68,6 +68,7 @@ BY_NAME: Mapping[str, str] = {
     "diff.*.funcname": NEVER,
     "diff.*.xfuncname": NEVER,
     "credential.*.helper": "",
+    "core.excludesfile": "/dev/null",
 }
 """Set wherever the repository has such a key."""
 
