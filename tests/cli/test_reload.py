@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from clawft.config.layers import MAX_SERVERS
 from clawft.config.watch import POLL_SECONDS
 from tests.requirements import requirement
 from tests.servers.pipe import Pipe, call, mcp_server, text_of
@@ -169,7 +170,7 @@ LONG = 125_000
         {"odd": {"command": sys.executable, "args": ["a b"] * LONG}},
         {"odd": {"command": sys.executable, "args": ["http://x/?" + "a=b&" * LONG]}},
         {"odd": {"command": sys.executable, "args": [f"--token=abc{number:06d}" for number in range(LONG // 3)]}},
-        {f"odd{number}": {"command": sys.executable} for number in range(LONG // 10)},
+        {f"odd{number}": {"command": sys.executable} for number in range(MAX_SERVERS)},
     ],
     ids=["home", "address", "words", "query", "secrets", "servers"],
 )

@@ -37,6 +37,7 @@ from clawft.store.leftovers import Leftovers
 
 if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.app.logins import Logins
+    from clawft.app.missing_servers import MissingServers
     from clawft.app.status_socket import FrontName, StatusSocket
     from clawft.config.edited_settings import EditedSettings
     from clawft.config.servers import Servers
@@ -48,6 +49,8 @@ if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.upstream.spec import UpstreamSpec
     from clawft.upstream.upstream import Upstream
 
+PRESENT = (*RUNNING, "pending", "disabled")
+"""States of a server that is there, or may be in a moment, or is not wanted."""
 STATUS_AFTER_SECONDS = 0.3
 """Whoever starts us waits for the first list, and not for what the person may ask later."""
 
@@ -62,6 +65,7 @@ class App:
         self.settings = settings
         self._outside = outside
         self._edited: EditedSettings | None = None
+        self._missing: MissingServers | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._status: StatusSocket | None = None
         self.problems: list[str] = []
@@ -247,7 +251,6 @@ class App:
     @cached_property
     def pool(self) -> Pool:
         """All servers; made when the first is wanted, because most of the client side is loaded with it."""
-        from clawft.app.missing_servers import MissingServers
         from clawft.provider.server.question.parked_calls import Park
         from clawft.provider.server.upstreams import PersonalLogins, UpstreamProviders
         from clawft.upstream.cells import Cells
@@ -267,7 +270,6 @@ class App:
         people = PersonalLogins(settings.auth_issuer, self._login_of)
         pool.news.offer_changed.listen(lambda upstream, _: self.approving.forget(upstream.spec.name))
         pool.news.state_changed.listen(self._state_changed)
-        MissingServers(pool, self._own)
         UpstreamProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask, people)
         gateway.newcomers = pool.newcomers
         gateway.looked = pool.renew
@@ -296,6 +298,10 @@ class App:
             self.approving.forget(upstream.spec.name)
         if self._offers_logins and upstream.spec.url:
             self.logins.offers.state_changed(upstream)
+        if self._missing is None and upstream.state.value not in PRESENT:
+            from clawft.app.missing_servers import MissingServers  # most gateways miss none
+
+            self._missing = MissingServers(self.pool, self._own)
 
     # ── from the first caller to the last ────────────────────────────────────────────────────────────────────────────
 

@@ -21,13 +21,11 @@ class MissingServers:
         self._pool = pool
         self._own = own
         self._offered = False
-        pool.news.state_changed.listen(self._state_changed)
-        pool.news.removed.listen(self._state_changed)
+        pool.news.state_changed.listen(self._look)
+        pool.news.removed.listen(self._look)
+        self._look()
 
-    def _state_changed(self, upstream: Upstream) -> None:
-        """Whoever comes and goes while none is missing costs nothing here."""
-        if not self._offered and upstream.state not in COMMANDS:
-            return
+    def _look(self, _: Upstream | None = None) -> None:
         wanted = any(each.state in COMMANDS for each in self._pool)
         if wanted is not self._offered:
             self._offered = wanted

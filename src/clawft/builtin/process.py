@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.group import ask_to_end, end, signal_group
-from clawft.sandbox.probe import leash, limit_memory
+from clawft.sandbox.probe import leash, memory_limit
 
 TERM_GRACE_S = 2.0
 """Between SIGTERM and SIGKILL."""
@@ -88,7 +88,7 @@ async def _how(start: ProcessStart) -> CellStart:
         cell = replace(start.cell, memory=start.memory_bytes)
         return await asyncio.to_thread(cell.start, start.argv, _named(start.folder), start.env)
     before = await asyncio.to_thread(leash) if start.tied else ()
-    return CellStart((*before, *start.argv), start.env)
+    return CellStart((*before, *memory_limit(start.memory_bytes), *start.argv), start.env)
 
 
 async def _spawn(
@@ -108,10 +108,7 @@ async def _spawn(
         )
     )
     try:
-        transport, pipes = await asyncio.shield(spawning)
-        if start.cell is None and transport.get_returncode() is None:  # not ended, so that its number is its own
-            limit_memory(transport.get_pid(), start.memory_bytes)
-        return transport, pipes
+        return await asyncio.shield(spawning)
     except asyncio.CancelledError:
         transport, pipes = await spawning  # it is there in a moment, and nobody else would end it
         await _leave(pipes, transport, how)

@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -269,14 +268,14 @@ def hard_limit(name: str, wanted: int) -> int:
     return wanted if most == resource.RLIM_INFINITY else min(wanted, most)
 
 
-def limit_memory(pid: int, size: int) -> None:
-    """For a child of ours that has just begun, and all it starts: no more than that; mapped files do not count."""
-    import resource  # not everywhere
+@lru_cache(maxsize=4)
+def memory_limit(size: int) -> tuple[str, ...]:
+    """What to put before a command so that it, and each it starts, takes no more than that; mapped files do not count.
 
-    if size and sys.platform == "linux":
-        most = hard_limit("RLIMIT_DATA", size)
-        with suppress(ProcessLookupError):  # it was quick
-            resource.prlimit(pid, resource.RLIMIT_DATA, (most, most))
+    Nothing where that cannot be done. Set from outside it would come too late for what is taken in the first moment.
+    """
+    program = which("prlimit") if size and sys.platform == "linux" else None
+    return () if program is None else (program, f"--data={hard_limit('RLIMIT_DATA', size)}", "--")
 
 
 @lru_cache(maxsize=1)

@@ -155,8 +155,13 @@ class Connection(asyncio.Protocol):
 
     def _read_on(self) -> None:
         self._in_turn = False
-        self._resume()
+        if not self._is_full():
+            self._resume()
         self._feed(self._ahead.let_go())
+
+    def _is_full(self) -> bool:
+        """Has the application more of a body before it than it takes?"""
+        return self._reader.reading is not None and self._reader.reading.buffered > HOLD_BYTES
 
     def _look(self) -> None:
         """Act on what the reader found."""
@@ -167,7 +172,7 @@ class Connection(asyncio.Protocol):
         self._deaf = reader.last
         if reader.in_head:
             self._head_since = self._head_since or self._heard
-        elif reader.reading is not None and reader.reading.buffered > HOLD_BYTES:
+        elif self._is_full():
             self._pause()
         self._advance()
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from clawft.errors import LinkClosed, LinkRefused, NotConnected, RequestTimeout
 from clawft.link.base import Link
-from clawft.link.own_thread import apart
 from clawft.model import Era
 from clawft.store.secrets import is_reference
 from clawft.upstream.session.session import Session, SessionListener
@@ -61,4 +60,8 @@ async def _make(spec: UpstreamSpec, way: Way) -> Link:
     Not on the loop that serves the others, nor in the few threads that all servers share.
     """
     values = (*spec.env.values(), *spec.headers.values(), spec.url)
-    return await apart(way, f"secrets of {spec.name}") if any(map(is_reference, values)) else way()
+    if not any(map(is_reference, values)):
+        return way()
+    from clawft.link.own_thread import apart  # most servers have none
+
+    return await apart(way, f"secrets of {spec.name}")
