@@ -102,7 +102,7 @@ async def test_words_variables_limits_and_status_are_what_they_would_be(house: H
     held = house.cell(level, setting, [sys.executable], Path("/usr"))
     env = {f"V{number}": os.fsdecode(value) for number, value in enumerate(NASTY)}
     now = await tell(held, *NASTY, STATUS="7", **env)
-    assert now == await tell(Plain(held.bounds, held.means), *NASTY, STATUS="7", **env)
+    assert now == await tell(Plain(held.bounds, held.means, held.memory), *NASTY, STATUS="7", **env)
     status, seen = now
     assert (status, seen["input"], seen["descriptors"]) == (7, "said", ["0", "1", "2", "3"])
     assert seen["argv"][-len(NASTY) :] == [word.hex() for word in NASTY]
