@@ -66,7 +66,7 @@ async def read(
         with _place(ctx, path, "read") as found, open_file(found) as file:
             return _text(file, path, offset, limit)
 
-    return await made_in_turn(text)
+    return await made_in_turn(text, len)
 
 
 STEERING = frozenset({".git", ".clawft"})

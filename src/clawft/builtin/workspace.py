@@ -99,7 +99,7 @@ class WorkspaceProvider(FunctionProvider):
         if not uri.startswith(SCHEME):
             return None
         try:
-            return [await made_in_turn(partial(self._content, path_of(uri), uri))]
+            return [await made_in_turn(partial(self._content, path_of(uri), uri), _size_of)]
         except ToolError:
             return None  # outside and missing look the same
 
@@ -146,6 +146,10 @@ class WorkspaceProvider(FunctionProvider):
                 return list(islice(_beginning_with(found, start), MAX_COMPLETIONS))
         except ToolError:
             return []
+
+
+def _size_of(content: ResourceContent) -> int:
+    return len(content.text or "") + len(content.blob or "")
 
 
 def uri_of(path: str) -> str:

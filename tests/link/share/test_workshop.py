@@ -10,7 +10,16 @@ import pytest
 
 from clawft.link.share import workshop
 from clawft.link.share.turns import ALONE_FROM, LinkSender, Turn, Turns
-from clawft.link.share.workshop import LARGE_PLAIN, LARGE_WORK, Workshop, searched, worked_on
+from clawft.link.share.workshop import (
+    CALM_SECONDS,
+    LARGE_PLAIN,
+    LARGE_WORK,
+    Workshop,
+    in_turn,
+    made_in_turn,
+    searched,
+    worked_on,
+)
 from tests.requirements import requirement
 
 pytestmark = requirement("QUAL-12")
@@ -160,3 +169,16 @@ async def test_no_large_message_is_read_while_one_is_worked_on(monkeypatch: pyte
         await reader.called.wait()
     assert reader.hold(2 * ALONE_FROM)
     reader.end()
+
+
+@pytest.mark.parametrize("size", [10, LARGE_WORK + 1])
+async def test_what_is_made_small_does_not_wait_for_what_others_brought(size: int) -> None:
+    """And what is large does, or it would pile up."""
+    gate = Gate()
+    busy = asyncio.ensure_future(in_turn("flood", gate))
+    await gate.began.wait()
+    making = asyncio.ensure_future(made_in_turn(lambda: "x" * size, len))
+    done, _ = await asyncio.wait({making}, timeout=CALM_SECONDS / 2)
+    gate.let_go()
+    assert bool(done) is (size == 10)
+    assert (len(await making), await busy) == (size, "done")

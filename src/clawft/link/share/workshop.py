@@ -59,12 +59,13 @@ async def in_turn(whose: str, work: Callable[[], T]) -> T:
     return await _workshop().do(whose, work)
 
 
-async def made_in_turn(make: Callable[[], T]) -> T:
+async def made_in_turn(make: Callable[[], T], size_of: Callable[[T], int]) -> T:
     """What a thread makes that may be large: few at a time, and no more while what was made waits to be worked on."""
     workshop = _workshop()
     async with workshop.makers:
         made = await asyncio.to_thread(make)
-        await workshop.calm()
+        if size_of(made) > LARGE_WORK:  # what is small waits for nobody
+            await workshop.calm()
         return made
 
 
