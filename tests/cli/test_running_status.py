@@ -49,6 +49,11 @@ def until(folder: Path, seen: Callable[[dict[str, Row]], bool], *words: str) -> 
     return rows
 
 
+def wefts_of(folder: Path) -> set[int]:
+    told = weft(folder, "servers", "status", "--json")
+    return {row["weft"] for row in json.loads(told.stdout)["servers"]}
+
+
 def of_the_gateway(served: Served, name: str) -> Callable[[dict[str, Row]], bool]:
     return lambda rows: name in rows and (rows[name]["weft"], rows[name]["state"]) == (served.pid, "connected")
 
@@ -106,6 +111,26 @@ def test_only_a_weft_of_this_workspace_agent_and_configuration_is_asked(tmp_path
         assert status(tmp_path, "--agent", "other") == {}
         other = status(tmp_path, *config(two=["tiny.py"]))
         assert {name: row["weft"] for name, row in other.items()} == {"two": None}
+
+
+@requirement("MGR-19", "AGENT-14")
+def test_of_one_server_in_several_wefts_there_is_one_document(tmp_path: Path) -> None:
+    given = config(one=["tiny.py"])
+    with gateway(tmp_path, *given) as first, gateway(tmp_path, *given) as second:
+        for served in (first, second):
+            end = time.monotonic() + PATIENCE_S
+            while served.pid not in wefts_of(tmp_path):
+                assert time.monotonic() < end
+        told = json.loads(weft(tmp_path, "servers", "status", "one", "--json").stdout)
+        assert [row["weft"] for row in told["servers"]] == [first.pid, second.pid]
+
+
+@requirement("MGR-19")
+def test_a_weft_without_servers_says_how_to_get_some(tmp_path: Path) -> None:
+    with gateway(tmp_path):
+        said = weft(tmp_path, "servers", "status")
+        assert (said.returncode, said.stdout) == (0, "")
+        assert "weft servers import" in said.stderr
 
 
 @requirement("MGR-19", "QUAL-13")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from clawft.app.own_tools import OwnTools
@@ -34,7 +35,7 @@ class MissingServers:
     def _offer(self, wanted: bool) -> None:
         from clawft.builtin.missing_servers import NAME, missing_servers_tool  # see above
 
-        self._own.offer(NAME, missing_servers_tool(self._missing) if wanted else None)
+        self._own.offer(NAME, partial(missing_servers_tool, self._missing) if wanted else None)
 
     def _missing(self) -> list[MissingServer]:
         return [_missing(upstream) for upstream in self._pool if upstream.state in COMMANDS]

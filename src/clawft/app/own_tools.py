@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,16 +46,16 @@ class OwnTools:
         """A tool that asks the person about servers that wait, for as long as there are some."""
         from clawft.builtin.start_server import NAME, start_server_tool  # few workspaces name servers
 
-        start = start_server_tool(self._files.waiting_launches, self._files.approve_launch)
-        self.offer(NAME, start if self._files.servers.waiting else None)
+        make = partial(start_server_tool, self._files.waiting_launches, self._files.approve_launch)
+        self.offer(NAME, make if self._files.servers.waiting else None)
 
-    def offer(self, name: str, function: Callable[..., Any] | None) -> None:
-        """A tool that is not always there; None: it is not there now."""
+    def offer(self, name: str, make: Callable[[], Callable[..., Any]] | None) -> None:
+        """A tool that is not always there, made when it comes; None: it is not there now."""
         provider = self._provider
-        if provider is None or (function is not None) is any(tool.name == name for tool in provider.list_tools()):
+        if provider is None or (make is not None) is any(tool.name == name for tool in provider.list_tools()):
             return
-        if function is not None:
-            provider.add(function)
+        if make is not None:
+            provider.add(make())
         else:
             provider.remove(name)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clawft.catalog.surface import BYTES_PER_TOKEN
 from clawft.config.places import offers_folder
@@ -55,7 +56,8 @@ async def server_rows(app: App, here: Path) -> list[ServerRow]:
     """`here`: where the person types the commands that a row proposes."""
     if not app.files.name_any:
         return []
-    return [*_running_rows(app), *await asyncio.to_thread(lambda: list(_idle_rows(app, here)))]
+    running = list(_running_rows(app))
+    return await asyncio.to_thread(lambda: [*_with_memory(running), *_idle_rows(app, here)])
 
 
 def _running_rows(app: App) -> Iterator[ServerRow]:
@@ -104,7 +106,6 @@ def _running(app: App, status: ServerStatus) -> ServerRow:
         tokens=sum(len(tool.wire) for tool in app.pool.find(name).tools) // BYTES_PER_TOKEN,
         restarts=status.restarts,
         pid=status.pid,
-        memory=memory(status.pid) if status.pid else None,
         error=_error(status, login),
         login=login,
         server=" ".join(str(info[key]) for key in ("name", "version") if key in info),
@@ -158,13 +159,24 @@ def _login(app: App, status: ServerStatus) -> str:
     return offered(offers_folder(app.settings.home), status.name)
 
 
-def memory(leader: int) -> int | None:
-    """Resident bytes of everything in the session this child leads: `npx` is small, what it starts is not."""
+def _with_memory(rows: Sequence[ServerRow]) -> Iterator[ServerRow]:
+    """Resident bytes of everything in the session each child leads: `npx` is small, what it starts is not.
+
+    All processes are looked at once, whatever the number of servers, and not on the loop.
+    """
+    used = dict.fromkeys((row.pid for row in rows if row.pid), 0)
+    for pid in _processes() if used else ():
+        leader = _session(pid)
+        if leader in used:
+            used[leader] += _resident(pid)
+    yield from (replace(row, memory=used.get(row.pid or 0) or None) for row in rows)
+
+
+def _processes() -> list[int]:
     try:
-        processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
-        return None
-    return sum(_resident(pid) for pid in processes if _session(pid) == leader) or None
+        return []
 
 
 def _session(pid: int) -> int:

@@ -74,9 +74,12 @@ def _show_running(options: Options) -> int | None:
     if not wefts:
         return None
     code = _print_running(wefts, options)
-    while options.watch and is_terminal(sys.stdout) and wefts:
+    while options.watch and is_terminal(sys.stdout):
         time.sleep(REDRAW_SECONDS)
         wefts = _running_here(options)
+        if not wefts:
+            tell("no weft serves here any more")
+            break
         sys.stdout.write(CLEAR)
         code = _print_running(wefts, options)
     return code
@@ -107,15 +110,15 @@ def _print_running(wefts: Sequence[RunningWeft], options: Options) -> int:
         named = [row for row in rows if row.name == options.name]
         if not named:
             raise no_server(options.name, {row.name for row in rows})
+        if options.json and len(named) > 1:  # several wefts have it, and this is one document
+            print_json({"servers": named})
+            return 0
         return max(_print_one(row, options) for row in named)
-    if options.json:
-        print_json({"servers": rows})
-        return 0
-    for weft in wefts if width() else ():
+    if options.json or not rows or not width():
+        return _print(rows, options)
+    for weft in wefts:
         print(paint(_heading(weft), "dim"))
         _print_table(weft.servers)
-    if not width():
-        _print_table(rows)
     return 0
 
 
