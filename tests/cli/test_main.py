@@ -106,7 +106,9 @@ ROOMS = (
     "clawft.wire.tasks",
 )
 """What a gateway has no use for until somebody calls, reads, asks, or speaks without a handshake."""
-MOST_MODULES = 194
+LATER = ("clawft.app.server_rows", "clawft.app.status_socket")
+"""Loaded a moment after the start, which may come before or after the first list."""
+MOST_MODULES = 198
 """Of ours, for a gateway with one server to its first list: each costs a start as much as many calls."""
 
 FIRST_LIST = """\
@@ -139,7 +141,7 @@ def test_a_gateway_lists_the_tools_of_a_server_before_it_loads_how_they_are_call
     assert "clawft.provider.server.upstream" in loaded
     early = [module for module in loaded if any(f"{module}.".startswith(f"{room}.") for room in ROOMS)]
     assert not early
-    assert sum(module.startswith("clawft") for module in loaded) <= MOST_MODULES
+    assert sum(module.startswith("clawft") and module not in LATER for module in loaded) <= MOST_MODULES
 
 
 @requirement("AGENT-14")

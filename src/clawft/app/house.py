@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import cached_property
-from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -15,12 +14,11 @@ from clawft.app.own_secrets import sealing_key
 from clawft.app.own_tools import OwnTools
 from clawft.app.serving import serve_http, serve_stdio
 from clawft.catalog.surface import SurfaceForm
-from clawft.config.follow import RUNNING, ServerFiles
+from clawft.config.follow import ServerFiles
 from clawft.config.places import audit_file
 from clawft.config.settings import Settings
-from clawft.errors import InvalidConfig, NotConnected
+from clawft.errors import InvalidConfig
 from clawft.gateway.core import Gateway
-from clawft.gateway.events import ConversationEnded, GatewayEvent, RootsChanged
 from clawft.guard.approval import ApprovalGuard, OfferedTools
 from clawft.guard.approvals import Approvals
 from clawft.guard.audit import Audit
@@ -30,27 +28,21 @@ from clawft.guard.redaction import Redaction
 from clawft.guard.result import ResultGuard
 from clawft.guard.security import Security
 from clawft.model import Call, Caller, Grant, Tool
-from clawft.policy.beside_tools import beside_tools
 from clawft.provider.registry import outside_providers
 from clawft.store.journal import Journal
 from clawft.store.leftovers import Leftovers
 
 if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.app.logins import Logins
-    from clawft.app.missing_servers import MissingServers
     from clawft.app.status_socket import FrontName, StatusSocket
+    from clawft.app.upstreams import Upstreams
     from clawft.config.edited_settings import EditedSettings
     from clawft.config.servers import Servers
     from clawft.delegate.desk import Desk
     from clawft.delegate.prompt import ConnectedServer
-    from clawft.link.base import Credentials, Link
     from clawft.link.process import Said
     from clawft.upstream.pool import Pool
-    from clawft.upstream.spec import UpstreamSpec
-    from clawft.upstream.upstream import Upstream
 
-PRESENT = (*RUNNING, "pending", "disabled")
-"""States of a server that is there, or may be in a moment, or is not wanted."""
 STATUS_AFTER_SECONDS = 0.3
 """Whoever starts us waits for the first list, and not for what the person may ask later."""
 
@@ -65,7 +57,6 @@ class App:
         self.settings = settings
         self._outside = outside
         self._edited: EditedSettings | None = None
-        self._missing: MissingServers | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._status: StatusSocket | None = None
         self.problems: list[str] = []
@@ -74,8 +65,8 @@ class App:
         self.editors = EditorsAtTheDoor(settings.home)
         self.heard: Callable[[str], Said] | None = None
         """For a server's name: who hears what it writes to stderr."""
-        self._offers_logins = False
-        """Set while we serve: whoever only looks would be gone before somebody has logged in."""
+        self.is_serving = False
+        """Whoever only looks would be gone before somebody has logged in."""
         self.caller = Caller(agent=settings.agent, grant=_grant(settings))
         self._leftovers = Leftovers() if settings.builtin else Leftovers(max_bytes=0)
         self._audit = Audit(
@@ -90,7 +81,7 @@ class App:
             key=sealing_key(settings.home),
             question_seconds=settings.question_seconds,
         )
-        self._own = OwnTools(self.gateway, self.files, settings.workspace)
+        self.own = OwnTools(self.gateway, self.files, settings.workspace)
         self._register(outside)
 
     @classmethod
@@ -104,25 +95,23 @@ class App:
         settings = self.settings
         return ApprovalGuard(
             self.approvals,
-            self.offered,
+            self._offered,
             settings.workspace,
             asking=settings.ask,
             days=settings.approval_days,
             relisted=self._relist,
-            beside=self.beside,
+            beside=self._beside,
             up=self._up,
         )
 
-    async def _up(self, server: str, caller: Caller) -> None:
-        """Returns when it is connected. One that wants a login is not waited for: it asks for that when called."""
-        from clawft.provider.server.call.server_calls import CONNECT_SECONDS  # loaded with the first server
+    def _offered(self, server: str, caller: Caller) -> OfferedTools:
+        return self.upstreams.offered(server, caller)
 
-        upstream = self._as_had_by(caller, server)
-        try:
-            await upstream.connected(min(upstream.spec.timeout_ms / 1000, CONNECT_SECONDS))
-        except NotConnected:
-            if not upstream.login_url:
-                raise
+    def _beside(self, server: str, caller: Caller) -> Sequence[Tool]:
+        return self.upstreams.beside(server, caller)
+
+    def _up(self, server: str, caller: Caller) -> Awaitable[None]:
+        return self.upstreams.up(server, caller)
 
     def _guards(self) -> list[Guard]:
         """Outermost first. A new guard is a file in `guard/` and a row here."""
@@ -148,28 +137,6 @@ class App:
         self.gateway.tools_changed()
         self.gateway.prompts_changed()
 
-    def offered(self, server: str, caller: Caller | None = None) -> OfferedTools:
-        """What a server says now, for whoever has to decide about it; to this caller, if it is called in their name."""
-        upstream = self._as_had_by(caller, server)
-        told = upstream.answers.instructions if upstream.answers else ""
-        return OfferedTools(upstream.tools, told, local=upstream.spec.is_local)
-
-    def beside(self, server: str, caller: Caller | None = None) -> Sequence[Tool]:
-        """What it has beside its tools, for the same."""
-        known = self._as_had_by(caller, server).answers
-        if known is None:
-            return ()
-        return beside_tools([each.raw for each in known.prompts], resources=bool(known.resources or known.templates))
-
-    def _as_had_by(self, caller: Caller | None, server: str) -> Upstream:
-        shared = self.pool.find(server)
-        if caller is None or shared.spec.exchange is None:
-            return shared
-        from clawft.provider.server.upstream import UpstreamProvider  # loaded with the first server
-
-        own = self.gateway.provider(f"mcp:{server}", caller)
-        return own.upstream if isinstance(own, UpstreamProvider) else shared
-
     def _redacts(self, server: str) -> bool:
         """What a server's own entry says, else what holds for all."""
         found = self.servers.found.get(server) if server else None
@@ -186,7 +153,7 @@ class App:
         if self.settings.builtin:
             self._register_builtins()
         if self.settings.surface.form is not SurfaceForm.FULL:
-            self._own.offer_search()
+            self.own.offer_search()
         if self.settings.delegation.is_on:
             self._register_delegate()
         if outside:
@@ -197,7 +164,7 @@ class App:
 
         families = Families(self.settings, self.editors)
         if families.own is not None:
-            self._own.begin(families.own, self._leftovers)
+            self.own.begin(families.own, self._leftovers)
         for provider in families.offered:
             self.gateway.register(provider)
 
@@ -224,15 +191,14 @@ class App:
         """Where tasks are handed in."""
         from clawft.delegate.desk import Desk, House  # most gateways delegate nothing
 
-        house = House(self.gateway, self._own.offer_search, self._connected, self.settings.workspace)
+        house = House(self.gateway, self.own.offer_search, self._connected, self.settings.workspace)
         return Desk(self.settings.delegation, house)
 
     def _connected(self) -> list[ConnectedServer]:
         """Servers a delegate hears of; what one tells every model counts only where it is trusted."""
         from clawft.delegate.prompt import ConnectedServer  # loaded with the desk
 
-        pool = self.pool if "pool" in self.__dict__ else ()
-        running = [upstream for upstream in pool if upstream.state.value in RUNNING]
+        running = self.upstreams.running() if "upstreams" in self.__dict__ else []
         heard = {one.spec.name: one.answers for one in running if one.spec.trust == "trusted"}
         names = [one.spec.name for one in running]
         return [ConnectedServer(name, said.instructions if (said := heard.get(name)) else "") for name in names]
@@ -249,38 +215,15 @@ class App:
         await self.files.start(only)
 
     @cached_property
+    def upstreams(self) -> Upstreams:
+        from clawft.app.upstreams import Upstreams  # loaded with the first server
+
+        return Upstreams(self)
+
+    @property
     def pool(self) -> Pool:
-        """All servers; made when the first is wanted, because most of the client side is loaded with it."""
-        from clawft.provider.server.question.parked_calls import Park
-        from clawft.provider.server.upstreams import PersonalLogins, UpstreamProviders
-        from clawft.upstream.cells import Cells
-        from clawft.upstream.offer.cache import folder as cache_folder
-        from clawft.upstream.pool import Pool
-        from clawft.upstream.ways import ways_to
-
-        settings, gateway = self.settings, self.gateway
-        cells = Cells(settings.home, settings.workspace)
-
-        def ways(spec: UpstreamSpec) -> list[Callable[[], Link]]:
-            self.files.ensure_approved(spec.name)
-            return ways_to(spec, self.heard, cells, self._login_to)
-
-        bounds = (settings.max_connections, settings.list_seconds)
-        pool = Pool(cache_folder(settings.home), ways, _roots(settings.workspace), *bounds)
-        people = PersonalLogins(settings.auth_issuer, self._login_of)
-        pool.news.offer_changed.listen(lambda upstream, _: self.approving.forget(upstream.spec.name))
-        pool.news.state_changed.listen(self._state_changed)
-        UpstreamProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask, people)
-        gateway.newcomers = pool.newcomers
-        gateway.looked = pool.renew
-        gateway.events.subscribe(lambda event: _pass_on(event, pool))
-        return pool
-
-    def _login_to(self, spec: UpstreamSpec) -> Credentials:
-        return self.logins.to_servers.credentials(spec)
-
-    def _login_of(self, spec: UpstreamSpec, proof: str) -> Credentials:
-        return self.logins.to_servers.of_person(spec, proof)
+        """All servers."""
+        return self.upstreams.pool
 
     @cached_property
     def logins(self) -> Logins:
@@ -293,16 +236,6 @@ class App:
         found = self.servers.found.values() if self.files.name_any else ()
         return any(each.spec.exchange is not None for each in found)
 
-    def _state_changed(self, upstream: Upstream) -> None:
-        if upstream.session is None:
-            self.approving.forget(upstream.spec.name)
-        if self._offers_logins and upstream.spec.url:
-            self.logins.offers.state_changed(upstream)
-        if self._missing is None and upstream.state.value not in PRESENT:
-            from clawft.app.missing_servers import MissingServers  # most gateways miss none
-
-            self._missing = MissingServers(self.pool, self._own)
-
     # ── from the first caller to the last ────────────────────────────────────────────────────────────────────────────
 
     async def begin_serving(self, front: FrontName) -> None:
@@ -313,7 +246,7 @@ class App:
             from clawft.config.edited_settings import EditedSettings  # loaded with the settings
 
             self._edited = EditedSettings(self.settings.home, self.settings.agent)
-        self._offers_logins = True
+        self.is_serving = True
         await self.start_servers()
         if self.settings.delegation.is_on:
             Thread(target=_warn_of_delegates, args=(self.desk,), name="delegates", daemon=True).start()
@@ -332,15 +265,13 @@ class App:
 
     def kill_servers(self) -> None:
         """Without asking them to go first."""
-        if "pool" in self.__dict__:
-            from clawft.link.process import kill_all  # loaded with the first server
-
-            kill_all()
+        if "upstreams" in self.__dict__:
+            self.upstreams.kill()
 
     async def stop_servers(self) -> None:
         """Returns when none is left."""
-        if "pool" in self.__dict__:
-            await self.pool.close()
+        if "upstreams" in self.__dict__:
+            await self.upstreams.stop()
 
     async def close(self) -> None:
         """Nothing that happened is lost: servers and tasks end, the audit is written."""
@@ -363,19 +294,6 @@ def _warn_of_delegates(desk: Desk) -> None:
     """Beside the loop: where a key is kept behind a program, looking takes its time."""
     for one in desk.warnings():
         log.warning("delegation: %s", one)
-
-
-def _pass_on(event: GatewayEvent, pool: Pool) -> None:
-    """What servers must hear of our callers."""
-    if isinstance(event, ConversationEnded):
-        pool.private.end(event.session)
-    elif isinstance(event, RootsChanged):
-        pool.roots_changed()
-
-
-def _roots(workspace: Path) -> list[Mapping[str, str]]:
-    """What servers are told when they ask for the agent's folders."""
-    return [{"uri": workspace.as_uri(), "name": workspace.name}]
 
 
 def _grant(settings: Settings) -> Grant:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from clawft.app.own_tools import OwnTools
 from clawft.upstream.state import ServerState
 
-if TYPE_CHECKING:  # most gateways miss none
+if TYPE_CHECKING:  # loaded with the tool
     from clawft.builtin.missing_servers import MissingServer
     from clawft.upstream.pool import Pool
     from clawft.upstream.upstream import Upstream
@@ -24,16 +24,15 @@ class MissingServers:
         self._offered = False
         pool.news.state_changed.listen(self._look)
         pool.news.removed.listen(self._look)
-        self._look()
 
-    def _look(self, _: Upstream | None = None) -> None:
+    def _look(self, _: Upstream) -> None:
         wanted = any(each.state in COMMANDS for each in self._pool)
         if wanted is not self._offered:
             self._offered = wanted
             self._offer(wanted)
 
     def _offer(self, wanted: bool) -> None:
-        from clawft.builtin.missing_servers import NAME, missing_servers_tool  # see above
+        from clawft.builtin.missing_servers import NAME, missing_servers_tool  # most gateways miss none
 
         self._own.offer(NAME, partial(missing_servers_tool, self._missing) if wanted else None)
 
@@ -42,7 +41,7 @@ class MissingServers:
 
 
 def _missing(upstream: Upstream) -> MissingServer:
-    from clawft.builtin.missing_servers import WHY_CHARS, MissingServer  # see above
+    from clawft.builtin.missing_servers import WHY_CHARS, MissingServer  # loaded with the tool
 
     name, state = upstream.spec.name, upstream.state
     return MissingServer(name, state.value, upstream.error[:WHY_CHARS], f"{COMMANDS[state]} {name}")

@@ -126,7 +126,7 @@ def _withheld(app: App, name: str) -> int:
     from clawft.model import Origin  # loaded with the servers
 
     origin = Origin(name, name, trusted=app.servers.found[name].spec.trust == "trusted")
-    tools = (*app.offered(name).tools, *app.beside(name))
+    tools = (*app.upstreams.offered(name).tools, *app.upstreams.beside(name))
     return sum(bool(app.approving.withheld(tool, origin, app.caller)) for tool in tools)
 
 

@@ -109,7 +109,7 @@ def offered(servers: Sequence[str], options: Options) -> dict[str, OfferedTools]
         if known:
             await start_servers(app, only=known)
             await app.pool.settled(SETTLE_SECONDS)
-        told = {name: _whole(app.offered(name), app.beside(name)) for name in known}
+        told = {name: _whole(app.upstreams.offered(name), app.upstreams.beside(name)) for name in known}
         return {name: found for name, found in told.items() if found.tools}
 
     now = with_app(options, work, servers=False)

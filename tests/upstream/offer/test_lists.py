@@ -18,7 +18,7 @@ from clawft.upstream.offer import server_offer
 from clawft.upstream.offer.definition import read_tool
 from clawft.upstream.offer.list_reading import ListReading, cost_of, read_resource
 from clawft.upstream.offer.room import COMMON_BYTES, Room
-from clawft.upstream.session.session import MAX_ITEMS
+from clawft.upstream.session.paging import MAX_ITEMS
 from clawft.upstream.spec import UpstreamSpec
 from tests.requirements import requirement
 from tests.upstream.support import Tables, answers, pool, table, tool, until

@@ -23,7 +23,7 @@ from clawft.link.memory import MemoryLink, Scripted
 from clawft.model import Era
 from clawft.upstream.offer import server_offer
 from clawft.upstream.offer.room import Room
-from clawft.upstream.session import session
+from clawft.upstream.session import paging, session
 from clawft.upstream.session.session import Session
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 from tests.requirements import requirement
@@ -217,7 +217,7 @@ async def test_a_list_that_runs_in_circles_ends(monkeypatch: pytest.MonkeyPatch)
     mine, link, _ = over({"initialize": HELLO, "tools/list": {"tools": [{"name": "a"}], "nextCursor": "again"}})
     await mine.connect(Era.HANDSHAKE)
     assert len(await mine.list_tools()) == 2
-    monkeypatch.setattr(session, "MAX_ITEMS", 1)
+    monkeypatch.setattr(paging, "MAX_ITEMS", 1)
     assert len(await mine.list_tools()) == 1
     link.answers["tools/list"] = {"tools": "none"}
     with pytest.raises(ProtocolFailure, match="malformed"):

@@ -19,7 +19,7 @@ from msgspec import Raw
 from clawft.model import ForeignPrompt, ForeignResource, ForeignTemplate, Tool
 from clawft.upstream.offer.definition import read_tool
 from clawft.upstream.offer.room import RoomPlace
-from clawft.upstream.session.session import MAX_LIST_BYTES
+from clawft.upstream.session.paging import MAX_LIST_BYTES
 from clawft.wire.methods import METHODS
 from clawft.wire.schemas import check_numbers
 from clawft.wire.shapes import read_mended

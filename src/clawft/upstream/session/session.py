@@ -6,9 +6,7 @@ server go to the listener.
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
@@ -17,11 +15,8 @@ from msgspec import UNSET, Raw
 
 from clawft._version import __version__
 from clawft.errors import (
-    INTERNAL_ERROR,
     METHOD_NOT_FOUND,
     UNSUPPORTED_REVISION,
-    Busy,
-    ClawftError,
     JsonRpcFailure,
     LinkError,
     LinkRefused,
@@ -31,20 +26,18 @@ from clawft.errors import (
 from clawft.link.base import Link, OutgoingRequest, Posting
 from clawft.link.faults import Faults
 from clawft.link.patience import Patience
-from clawft.link.share.load import LARGE, QUESTIONS, Load
 from clawft.model import Era, Tool
+from clawft.upstream.session.paging import TakePage, read_pages
 from clawft.upstream.session.peer import (
     Peer,
     UnfinishedResult,
     read_discover,
     read_initialize,
-    read_page,
     read_wanted,
     supported_by,
 )
-from clawft.wire import jsonrpc
+from clawft.upstream.session.questions import Questions
 from clawft.wire import meta as metas
-from clawft.wire.cancel import read_cancelled
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 from clawft.wire.methods import names_by_header
 from clawft.wire.revisions import HANDSHAKE, NEWEST_HANDSHAKE, STATELESS
@@ -55,21 +48,11 @@ if TYPE_CHECKING:  # loaded with the first server over stateless HTTP
 CONNECT_SECONDS = 30.0
 PROBE_SECONDS = 10.0
 REQUEST_SECONDS = 30.0
-MAX_PAGES = 1_000
-MAX_ITEMS = 10_000
-MAX_LIST_BYTES = 8 * 1024 * 1024
-"""Of all items of one list together: more is neither kept nor asked for."""
-MAX_CURSOR_CHARS = 64 * 1024
-"""Of the way to the next page; behind a longer one there is nothing for us."""
-MAX_QUESTIONS = 256
-"""Of the server's, being answered at a time; more are a flood and refused."""
 MAX_ROUNDS = 16
 """How often a stateless server may come back with questions before it must give its result."""
 
 NO_SUCH_FORM = (400, 404, 405, 406, 415, 422, 500, 501)
 """HTTP statuses by which a server shows that it does not speak a dialect; others say nothing about that."""
-
-log = logging.getLogger("clawft.upstream")
 
 CLIENT_INFO = {"name": "clawft", "version": __version__}
 
@@ -96,8 +79,7 @@ class Session:
         """The link, if it takes requests that no task waits for."""
         self._listener = listener
         self._capabilities = dict(capabilities or {})
-        self._answering: dict[bytes, asyncio.Task[None]] = {}
-        self._refused = 0
+        self._questions = Questions(link, self._answer_to)
         self.peer = Peer(Era.HANDSHAKE, NEWEST_HANDSHAKE)
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -273,44 +255,16 @@ class Session:
 
         return Mirrors()
 
-    async def read_list(
-        self,
-        method: str,
-        member: str,
-        take: Callable[[Sequence[Raw]], Awaitable[bool]],
-        seconds: float = REQUEST_SECONDS,
-    ) -> str:
-        """Every item of a list, raw and in the server's order, given to `take` page by page until it wants no more.
+    async def read_list(self, method: str, member: str, take: TakePage, seconds: float = REQUEST_SECONDS) -> str:
+        """Every item of a list, given to `take` page by page until it wants no more; why it was left before its end.
 
-        Follows cursors, but neither for ever nor in circles: back comes why it was left before its end, if it was.
         `seconds` are for each page.
         """
-        seen: set[str] = set()
-        cursor: str | None = None
-        count = size = 0
-        for _ in range(MAX_PAGES):
-            page, cursor = read_page(method, await self._page(method, cursor, seconds), member)
-            wants_more = await take(page[: max(MAX_ITEMS - count, 0)])
-            count += len(page)
-            size += sum(map(len, page))
-            if not wants_more:
-                return ""
-            if count > MAX_ITEMS:
-                return f"after the first {MAX_ITEMS}"
-            if cursor is None:
-                return ""
-            if size > MAX_LIST_BYTES:
-                return f"after the first {MAX_LIST_BYTES} bytes"
-            if cursor in seen:
-                return "behind a cursor that leads back to a page we have seen"
-            if len(cursor) > MAX_CURSOR_CHARS:
-                return f"behind a cursor of more than {MAX_CURSOR_CHARS} characters"
-            seen.add(cursor)
-            del page  # it may be megabytes, and the next one long in coming
-        return f"after the first {MAX_PAGES} pages"
 
-    async def _page(self, method: str, cursor: str | None, seconds: float) -> bytes:
-        return await self.request(method, {} if cursor is None else {"cursor": cursor}, seconds=seconds)
+        def ask(cursor: str | None) -> Awaitable[bytes]:
+            return self.request(method, {} if cursor is None else {"cursor": cursor}, seconds=seconds)
+
+        return await read_pages(method, member, ask, take)
 
     async def notify(self, method: str, params: bytes = b"") -> None:
         await self.link.notify(method, params)
@@ -328,80 +282,26 @@ class Session:
     @property
     def faults(self) -> Faults:
         """What the server did wrong in this session."""
-        return self.link.faults.plus(Faults(refused=self._refused))
+        return self.link.faults.plus(Faults(refused=self._questions.refused))
 
     async def close(self) -> None:
-        answering = tuple(self._answering.values())
-        for task in answering:
-            task.cancel()
-        await asyncio.gather(*answering, return_exceptions=True)
+        await self._questions.close()
         await self.link.close()
 
     # ── being asked ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _incoming(self, message: Request | Notification, stream: int | None) -> None:
-        if isinstance(message, Notification):
-            if message.method != "notifications/cancelled" or not self._withdraw(message):
-                self._listener.noticed(message, stream)
-            return
-        if message.id in self._answering:
-            return  # the one that came first is being answered under this id
-        load = self._take_on(len(message.params))
-        work = self._answer(message, stream) if load is not None else self._refuse_flood(message.id)
-        id = message.id  # of the message no more is kept than that
-        task = self._answering[id] = asyncio.get_running_loop().create_task(work)
-        task.add_done_callback(lambda task: self._answered(id, load, task))
-
-    def _take_on(self, size: int) -> Load | None:
-        """A question of this size; None if that is too much, of this server's or of all."""
-        if len(self._answering) >= MAX_QUESTIONS:
-            return None
-        try:
-            return Load(QUESTIONS, size if size > LARGE else 0, str(id(self)))
-        except Busy:
-            return None
-
-    def _withdraw(self, cancelled: Notification) -> bool:
-        """The server no longer wants to know: whoever was asked is told, and nothing is answered."""
-        id = read_cancelled(cancelled.params)
-        task = self._answering.get(id) if id is not None else None
-        if task is not None:
-            task.cancel()
-        return task is not None
-
-    def _answered(self, id: bytes, load: Load | None, task: asyncio.Task[None]) -> None:
-        del self._answering[id]
-        if load is not None:
-            load.put_down()
-        if not task.cancelled() and task.exception() is not None:
-            log.error("a question of the server's was not answered", exc_info=task.exception())
-
-    async def _answer(self, request: Request, stream: int | None) -> None:
-        await self.link.answer(await self._answer_to(request, stream))
-
-    async def _refuse_flood(self, id: bytes) -> None:
-        await self.link.answer(self._refusal(id, INTERNAL_ERROR, _too_many()))
-
-    def _refusal(self, id: bytes, code: int, why: str) -> bytes:
-        self._refused += 1
-        return jsonrpc.failure(id, code, why)
+        if isinstance(message, Request):
+            self._questions.take(message, stream)
+        elif message.method != "notifications/cancelled" or not self._questions.withdraw(message):
+            self._listener.noticed(message, stream)
 
     async def _answer_to(self, request: Request, stream: int | None) -> bytes:
         if request.method == "ping":
-            return jsonrpc.result(request.id, b"{}")
+            return b"{}"
         if self.peer.era is Era.STATELESS:
-            return self._refusal(request.id, METHOD_NOT_FOUND, "servers of this era send no requests")
-        try:
-            return jsonrpc.result(request.id, _encode(await self._listener.asked(request, stream)))
-        except JsonRpcFailure as refused:
-            return self._refusal(request.id, refused.error_code, refused.message)
-        except ClawftError as failed:
-            return self._refusal(request.id, failed.code, str(failed))
-
-
-def _too_many() -> str:
-    most = f"{MAX_QUESTIONS} questions of one server, or {QUESTIONS.limit // 2} bytes of them"
-    return f"busy: {most}, may wait for an answer"
+            raise JsonRpcFailure(METHOD_NOT_FOUND, "servers of this era send no requests")
+        return _encode(await self._listener.asked(request, stream))
 
 
 def _speaks_none() -> NoReturn:

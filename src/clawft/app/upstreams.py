@@ -1,0 +1,126 @@
+"""The servers of a gateway: connected with what the settings say, and what guards have to know of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clawft.app.missing_servers import MissingServers
+from clawft.config.follow import RUNNING
+from clawft.errors import NotConnected
+from clawft.gateway.events import ConversationEnded, GatewayEvent, RootsChanged
+from clawft.guard.approval import OfferedTools
+from clawft.link.base import Credentials, Link
+from clawft.link.process import kill_all
+from clawft.model import Caller, Tool
+from clawft.policy.beside_tools import beside_tools
+from clawft.provider.server.call.server_calls import CONNECT_SECONDS
+from clawft.provider.server.question.parked_calls import Park
+from clawft.provider.server.upstream import UpstreamProvider
+from clawft.provider.server.upstreams import PersonalLogins, UpstreamProviders
+from clawft.upstream.cells import Cells
+from clawft.upstream.offer.cache import folder as cache_folder
+from clawft.upstream.pool import Pool
+from clawft.upstream.spec import UpstreamSpec
+from clawft.upstream.upstream import Upstream
+from clawft.upstream.ways import ways_to
+
+if TYPE_CHECKING:  # the house makes us
+    from clawft.app.house import App
+
+
+class Upstreams:
+    """Made when the first server is wanted, because most of the client side is loaded with it."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._cells = Cells(app.settings.home, app.settings.workspace)
+        self.pool = self._pool()
+        MissingServers(self.pool, app.own)
+
+    def _pool(self) -> Pool:
+        settings, gateway = self._app.settings, self._app.gateway
+        bounds = (settings.max_connections, settings.list_seconds)
+        pool = Pool(cache_folder(settings.home), self._ways, _roots(settings.workspace), *bounds)
+        people = PersonalLogins(settings.auth_issuer, self._login_of)
+        pool.news.offer_changed.listen(lambda upstream, _: self._app.approving.forget(upstream.spec.name))
+        pool.news.state_changed.listen(self._state_changed)
+        UpstreamProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask, people)
+        gateway.newcomers = pool.newcomers
+        gateway.looked = pool.renew
+        gateway.events.subscribe(lambda event: _pass_on(event, pool))
+        return pool
+
+    def _ways(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
+        self._app.files.ensure_approved(spec.name)
+        return ways_to(spec, self._app.heard, self._cells, self._login_to)
+
+    def _login_to(self, spec: UpstreamSpec) -> Credentials:
+        return self._app.logins.to_servers.credentials(spec)
+
+    def _login_of(self, spec: UpstreamSpec, proof: str) -> Credentials:
+        return self._app.logins.to_servers.of_person(spec, proof)
+
+    def _state_changed(self, upstream: Upstream) -> None:
+        if upstream.session is None:
+            self._app.approving.forget(upstream.spec.name)
+        if self._app.is_serving and upstream.spec.url:
+            self._app.logins.offers.state_changed(upstream)
+
+    # ── what guards, delegates and the person have to know ───────────────────────────────────────────────────────────
+
+    async def up(self, server: str, caller: Caller) -> None:
+        """Returns when it is connected. One that wants a login is not waited for: it asks for that when called."""
+        upstream = self._as_had_by(caller, server)
+        try:
+            await upstream.connected(min(upstream.spec.timeout_ms / 1000, CONNECT_SECONDS))
+        except NotConnected:
+            if not upstream.login_url:
+                raise
+
+    def offered(self, server: str, caller: Caller | None = None) -> OfferedTools:
+        """What a server says now, for whoever has to decide about it; to this caller, if it is called in their name."""
+        upstream = self._as_had_by(caller, server)
+        told = upstream.answers.instructions if upstream.answers else ""
+        return OfferedTools(upstream.tools, told, local=upstream.spec.is_local)
+
+    def beside(self, server: str, caller: Caller | None = None) -> Sequence[Tool]:
+        """What it has beside its tools, for the same."""
+        known = self._as_had_by(caller, server).answers
+        if known is None:
+            return ()
+        return beside_tools([each.raw for each in known.prompts], resources=bool(known.resources or known.templates))
+
+    def _as_had_by(self, caller: Caller | None, server: str) -> Upstream:
+        shared = self.pool.find(server)
+        if caller is None or shared.spec.exchange is None:
+            return shared
+        own = self._app.gateway.provider(f"mcp:{server}", caller)
+        return own.upstream if isinstance(own, UpstreamProvider) else shared
+
+    def running(self) -> list[Upstream]:
+        return [upstream for upstream in self.pool if upstream.state.value in RUNNING]
+
+    # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def kill(self) -> None:
+        """Without asking them to go first."""
+        kill_all()
+
+    async def stop(self) -> None:
+        """Returns when none is left."""
+        await self.pool.close()
+
+
+def _pass_on(event: GatewayEvent, pool: Pool) -> None:
+    """What servers must hear of our callers."""
+    if isinstance(event, ConversationEnded):
+        pool.private.end(event.session)
+    elif isinstance(event, RootsChanged):
+        pool.roots_changed()
+
+
+def _roots(workspace: Path) -> list[Mapping[str, str]]:
+    """What servers are told when they ask for the agent's folders."""
+    return [{"uri": workspace.as_uri(), "name": workspace.name}]

@@ -1,0 +1,53 @@
+"""A list of a server's, read page by page: to its end, but neither for ever nor in circles."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from msgspec import Raw
+
+from clawft.upstream.session.peer import read_page
+
+MAX_PAGES = 1_000
+MAX_ITEMS = 10_000
+MAX_LIST_BYTES = 8 * 1024 * 1024
+"""Of all items of one list together: more is neither kept nor asked for."""
+MAX_CURSOR_CHARS = 64 * 1024
+"""Of the way to the next page; behind a longer one there is nothing for us."""
+
+AskPage = Callable[[str | None], Awaitable[bytes]]
+"""For a cursor, or None at the beginning: the bare result."""
+TakePage = Callable[[Sequence[Raw]], Awaitable[bool]]
+"""Is given items, and says whether more are wanted."""
+
+
+async def read_pages(method: str, member: str, ask: AskPage, take: TakePage) -> str:
+    """Every item, raw and in the server's order; back comes why the list was left before its end, if it was."""
+    seen: set[str] = set()
+    cursor: str | None = None
+    count = size = 0
+    for _ in range(MAX_PAGES):
+        page, cursor = read_page(method, await ask(cursor), member)
+        wants_more = await take(page[: max(MAX_ITEMS - count, 0)])
+        count += len(page)
+        size += sum(map(len, page))
+        if not wants_more:
+            return ""
+        if count > MAX_ITEMS:
+            return f"after the first {MAX_ITEMS}"
+        if cursor is None:
+            return ""
+        if why := _no_way_on(cursor, size, seen):
+            return why
+        seen.add(cursor)
+        del page  # it may be megabytes, and the next one long in coming
+    return f"after the first {MAX_PAGES} pages"
+
+
+def _no_way_on(cursor: str, size: int, seen: set[str]) -> str:
+    """Why this cursor is not followed; nothing if it is."""
+    if size > MAX_LIST_BYTES:
+        return f"after the first {MAX_LIST_BYTES} bytes"
+    if cursor in seen:
+        return "behind a cursor that leads back to a page we have seen"
+    if len(cursor) > MAX_CURSOR_CHARS:
+        return f"behind a cursor of more than {MAX_CURSOR_CHARS} characters"
+    return ""
