@@ -47,13 +47,13 @@ class Upstreams:
         pool.news.offer_changed.listen(lambda upstream, _: self._app.approving.forget(upstream.spec.name))
         pool.news.state_changed.listen(self._state_changed)
         UpstreamProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask, people)
+        pool.clearance = self._app.files.ensure_approved
         gateway.newcomers = pool.newcomers
         gateway.looked = pool.renew
         gateway.events.subscribe(lambda event: _pass_on(event, pool))
         return pool
 
     def _ways(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
-        self._app.files.ensure_approved(spec.name)
         return ways_to(spec, self._app.heard, self._cells, self._login_to)
 
     def _login_to(self, spec: UpstreamSpec) -> Credentials:

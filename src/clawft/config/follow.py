@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from clawft.config.places import names_servers, reconnect_folder, server_files
 from clawft.config.settings import Settings
-from clawft.errors import ClawftError, NotConnected, PermissionDenied
+from clawft.errors import ClawftError, NotConnected, PermissionDenied, SpawnFailed
 
 if TYPE_CHECKING:  # loaded with the first server
     from clawft.builtin.start_server import WaitingServer
@@ -155,27 +155,37 @@ class ServerFiles:
     def _read_again(self, old: Servers) -> Servers:
         """A file may be long, and a program that it names longer: not on the loop. So with a book of its own."""
         from clawft.config.servers import approved_in, carried, discover
-        from clawft.guard.approvals import Approvals
 
-        approved = approved_in(Approvals(self._settings.home, self._approvals.clock), self._sources)
+        approved = approved_in(self._own_book(), self._sources)
         return carried(old, discover(self._sources, approved), approved)
 
-    def ensure_approved(self, name: str) -> None:
+    async def ensure_approved(self, spec: UpstreamSpec) -> None:
         """Before every start of a server of the workspace: what it would run may have changed while we did.
 
         Raises SpawnFailed, and has the server wait for approval again.
         """
         servers: Servers | None = self.__dict__.get("servers")
-        found = servers.found.get(name) if servers is not None else None
+        found = servers.found.get(spec.name) if servers is not None else None
         if found is None or not found.must_wait:
             return
-        from clawft.config.launch_approval import changed_since
+        from clawft.link.own_thread import apart  # loaded with the first that waits
 
-        changed = changed_since(self._approvals, found, self._sources)
+        changed = await apart(partial(self._changed_since, found), f"launch of {spec.name}")
         if changed is not None:
             if self._watching:
                 self._watching.append(asyncio.ensure_future(self._apply()))
             raise changed
+
+    def _changed_since(self, found: FoundServer) -> SpawnFailed | None:
+        """A program is read for it, which may have grown to a gigabyte: not on the loop. So with a book of its own."""
+        from clawft.config.launch_approval import changed_since
+
+        return changed_since(self._own_book(), found, self._sources)
+
+    def _own_book(self) -> Approvals:
+        from clawft.guard.approvals import Approvals
+
+        return Approvals(self._settings.home, self._approvals.clock)
 
     # ── servers that wait ────────────────────────────────────────────────────────────────────────────────────────────
 

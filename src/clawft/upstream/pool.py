@@ -9,7 +9,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -111,6 +111,8 @@ class Pool:
         self.newcomers = Newcomers()
         self.private = PrivateSessions(lambda spec: Upstream(spec, self, self._cache, offers=False))
         self.news = News()
+        self.clearance: Callable[[UpstreamSpec], Awaitable[None]] | None = None
+        """Asked before every start of a server; raises SpawnFailed if it may not be."""
 
     # ── the one operation ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -293,7 +295,9 @@ class Pool:
     def room(self) -> Room:
         return self._room
 
-    def link_to(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
+    async def link_to(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
+        if self.clearance is not None:
+            await self.clearance(spec)
         return self._ways(spec)
 
     def roots_changed(self) -> None:

@@ -27,8 +27,11 @@ class Surroundings(Protocol):
         """For what it offers."""
         ...
 
-    def link_to(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
-        """Ways to reach it, best first; later ones are tried when a server refuses the earlier."""
+    async def link_to(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
+        """Ways to reach it, best first; later ones are tried when a server refuses the earlier.
+
+        Raises SpawnFailed for one that may not be started.
+        """
         ...
 
     def roots(self) -> list[Mapping[str, Any]]:

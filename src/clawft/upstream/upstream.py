@@ -287,7 +287,7 @@ class Upstream:
             self.step = ""
 
     async def _open(self) -> Session:
-        ways = self._surroundings.link_to(self.spec)
+        ways = await self._surroundings.link_to(self.spec)
         return await open_session(self.spec, ways, self, declared(self.spec), self.lists.era)
 
     async def _until_lost(self) -> ClawftError | None:

@@ -178,7 +178,7 @@ class _Around:
     def room(self) -> Room:
         return self._pool.room
 
-    def link_to(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
+    async def link_to(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
         return ways_to(spec, login_to=lambda _: self._login)
 
     def roots(self) -> list[Mapping[str, Any]]:
