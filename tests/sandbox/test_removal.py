@@ -1,6 +1,8 @@
 """Folders that strangers filled are gone when we are done with them."""
 
 import os
+import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -8,11 +10,24 @@ import pytest
 from clawft.sandbox.removal import remove
 from tests.requirements import requirement
 
+if sys.platform == "win32":
+    pytest.skip("paths there end after 260 characters", allow_module_level=True)
+import resource
+
 FOLDERS = 3_000
 
 
+@pytest.fixture(params=[256, 4 * FOLDERS], ids=["few files", "many files"])
+def open_files(request: pytest.FixtureRequest) -> Generator[None]:
+    """How many may be open: Python opens every folder on its way down."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(request.param, hard), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 @requirement("QUAL-12")
-@pytest.mark.skipif(os.name == "nt", reason="paths there end after 260 characters")
+@pytest.mark.usefixtures("open_files")
 def test_a_folder_is_removed_however_deep_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By no program of the folder we happen to be in, where strangers may write."""
     (tmp_path / "rm").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from contextlib import suppress
@@ -12,15 +13,15 @@ REMOVE_SECONDS = 60.0
 
 def remove(folder: str | PathLike[str]) -> None:
     """What cannot be removed stays. Blocks: not for the loop."""
-    try:
+    with suppress(RecursionError):  # Python goes down by itself: a thousand folders, or as many files as may be open
         shutil.rmtree(folder, ignore_errors=True)
-    except RecursionError:  # Python before 3.13 goes down by itself, a thousand folders at most; `rm` does not
-        from clawft.sandbox.probe import which  # loaded by whoever holds strangers
+    if os.path.lexists(folder):
+        _remove_deeply(folder)
 
-        with suppress(OSError, subprocess.TimeoutExpired):
-            subprocess.run(
-                [which("rm") or "/bin/rm", "-rf", "--", folder],
-                timeout=REMOVE_SECONDS,
-                check=False,
-                capture_output=True,
-            )
+
+def _remove_deeply(folder: str | PathLike[str]) -> None:
+    from clawft.sandbox.probe import which  # loaded by whoever holds strangers
+
+    command = [which("rm") or "/bin/rm", "-rf", "--", folder]
+    with suppress(OSError, subprocess.TimeoutExpired):
+        subprocess.run(command, timeout=REMOVE_SECONDS, check=False, capture_output=True)

@@ -45,6 +45,7 @@ _ESCAPED_ALWAYS = (
 _ESCAPED = rf"\\(?:{_ESCAPED_ALWAYS}|{_ESCAPED_JOINER}|{_ESCAPED_SELECTOR})"
 _ONE = rf"(?:[{_RAW}]|{_ESCAPED})"
 _SOME = rf"(?:[{_RAW}]++|{_ESCAPED})"
+"""A few. Repeated without `*+`: nothing behind takes any back, and Python 3.11.2 reads such groups wrong."""
 _ANY = r"(?s:\\u[0-9a-fA-F]{4}|\\.|.)"
 
 
@@ -58,7 +59,7 @@ class Spelling(Struct, frozen=True):
 @cache
 def in_json() -> Spelling:
     """On first use: most messages are plain ASCII."""
-    return Spelling(re.compile(_ONE), re.compile(rf"{_first()}{_SOME}*+"))
+    return Spelling(re.compile(_ONE), re.compile(rf"{_first()}{_SOME}*"))
 
 
 def _first() -> str:
@@ -88,7 +89,7 @@ def in_text() -> Spelling:
 @cache
 def chain() -> re.Pattern[str]:
     """Rows in JSON with only one other character between them, and behind: each is judged by its neighbours."""
-    return re.compile(rf"{_SOME}*+{_ANY}?(?:{_SOME}++{_ANY}?)*+")
+    return re.compile(rf"{_SOME}*{_ANY}?(?:{_SOME}+{_ANY}?)*")
 
 
 class RevealedText:

@@ -107,8 +107,8 @@ _LIKELY_ID = rb'"id"\s*:\s*(-?[0-9]{1,18}|"[^"\\]*")\s*[,}]'
 _LIKELY_METHOD = rb'("method")\s*:'
 _LIKELY_OUTCOME = rb'("result"|"error")\s*:'
 
-_ANSWER_HEAD = rb'\{(?:"jsonrpc": ?"2\.0", ?|"id": ?[0-9]{1,18}, ?)*+"result": ?'
-_ANSWER_TAIL = rb'(?:, ?"jsonrpc": ?"2\.0"|, ?"id": ?[0-9]{1,18})*+\}'
+_ANSWER_HEAD = rb'\{(?:"jsonrpc": ?"2\.0", ?|"id": ?[0-9]{1,18}, ?){0,2}"result": ?'
+_ANSWER_TAIL = rb'(?:, ?"jsonrpc": ?"2\.0"|, ?"id": ?[0-9]{1,18}){0,2}\}'
 """What stands around the result of an answer, as nearly everybody writes it."""
 _LONGEST_TAIL = 128
 

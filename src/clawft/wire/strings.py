@@ -20,11 +20,9 @@ MAX_MENDED_BYTES = 512 * 1024
 MAX_HALVES = 1_000
 """Half characters in one message: one or two are an accident."""
 
-_HALF = (
-    rb"((?:[^\\]++|\\[^u]|\\u(?![dD][89a-fA-F])|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})*+)"
-    rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
-)
-"""All that is whole, and then half of a character that JSON spells in two halves."""
+_WHOLE = rb"(?:[^\\]++|\\[^u]|\\u(?![dD][89a-fA-F])|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}){1,1000}"
+_HALF = rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+"""Of a character that JSON spells in two halves, where nothing whole stands."""
 _IN_ITS_PLACE = rb"\ufffd"
 _BROKEN_ESCAPE = rb"\\u[0-9a-fA-F]{0,3}\Z|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u?[0-9a-fA-F]{0,3})?\Z"
 _BROKEN_CHARACTER = rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z"
@@ -58,13 +56,18 @@ def without_halves(message: bytes) -> bytes | None:
     if len(message) > MAX_MENDED_BYTES or not (rb"\ud" in message or rb"\uD" in message):
         return None
     pieces: list[bytes] = []
-    at, half = 0, re.compile(_HALF)
-    while (found := half.match(message, at)) is not None:
-        pieces += (found[1], _IN_ITS_PLACE)
-        at = found.end()
-        if len(pieces) > 2 * MAX_HALVES:
-            return None
-    return b"".join((*pieces, message[at:])) if pieces else None
+    whole, half = re.compile(_WHOLE), re.compile(_HALF)
+    begin = at = 0
+    while at < len(message) and len(pieces) <= 2 * MAX_HALVES:
+        if found := whole.match(message, at):
+            at = found.end()
+        elif found := half.match(message, at):
+            pieces += (message[begin:at], _IN_ITS_PLACE)
+            begin = at = found.end()
+        else:
+            break
+    is_mended = 0 < len(pieces) <= 2 * MAX_HALVES
+    return b"".join((*pieces, message[begin:])) if is_mended else None
 
 
 def read_whole(decoder: msgspec.json.Decoder[T], message: bytes) -> T:
