@@ -28,7 +28,7 @@ TYPES := tools/npm/node_modules/.installed
 RIVALS := $(VENV)-bench/fastmcp/.installed $(VENV)-bench/mcp-proxy/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test rest lint check fast conformance matrix requirements bench peers system editors vscode vsix hosts lock clean distclean
+.PHONY: help run test rest lint check fast pythons conformance matrix requirements bench peers system editors vscode vsix hosts lock clean distclean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -58,6 +58,12 @@ check: $(DEV) $(TYPES) ## The same beside the fast tests: before each commit
 
 fast: $(DEV) ## The tests that take no second each (ARGS="-k name" for some)
 	$(PYTEST) $(FAST_WORKERS) --hypothesis-profile=quick -m "not slow" $(ARGS)
+
+PYTHONS = $(shell for minor in 11 12 13 14; do python3.$$minor -V >/dev/null 2>&1 && echo python3.$$minor; done)
+pythons: ## The fast tests under every Python there is (PYTHONS="/usr/bin/python3" for others)
+	@for each in $(PYTHONS); do \
+	  version=$$($$each -c 'import platform; print(platform.python_version())') && echo "Python $$version" && \
+	  $(MAKE) --no-print-directory fast PYTHON=$$each VENV=.venv-$$version || exit 1; done
 
 conformance: $(TEST) peers ## Run the official MCP conformance suite against our endpoints
 	$(BIN)/python -m tests.conformance $(ARGS)
