@@ -24,10 +24,11 @@ class Authority:
     def __init__(self, folder: Path, name: str = "authority") -> None:
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._own = _unsigned(name, name, self._key, -1, 10).add_extension(_basic(ca=True), True)
+        built = _unsigned(name, name, self._key, -1, 10).add_extension(_basic(ca=True), True)
+        self._own = built.add_extension(_signs_certificates(), True)
         self._name = name
         self.file = folder / f"{name}.pem"
-        self.file.write_bytes(self._own.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+        self.file.write_bytes(_signed(self._own, self._key).public_bytes(serialization.Encoding.PEM))
 
     def context(self, name: str, *, starts: int = -1, ends: int = 10, host: str = LOOPBACK) -> ssl.SSLContext:
         """Of a server whose certificate is valid between these days from now, for this host."""
@@ -37,18 +38,18 @@ class Authority:
         """A file with the certificate and its key."""
         key = ec.generate_private_key(ec.SECP256R1())
         built = _unsigned(name, self._name, key, starts, ends).add_extension(_names(host), False)
-        return self._written(name, built.sign(self._key, hashes.SHA256()), key)
+        return self._written(name, _signed(built, self._key), key)
 
     def weak(self, name: str) -> ssl.SSLContext:
         """Of a server with a key that can be guessed."""
         key = rsa.generate_private_key(65_537, WEAK_BITS)
         built = _unsigned(name, self._name, key, -1, 10).add_extension(_names(LOOPBACK), False)
-        return shown(self._written(name, built.sign(self._key, hashes.SHA256()), key))
+        return shown(self._written(name, _signed(built, self._key), key))
 
     def signed_by_itself(self, name: str) -> Path:
         key = ec.generate_private_key(ec.SECP256R1())
         built = _unsigned(name, name, key, -1, 10).add_extension(_names(LOOPBACK), False)
-        return self._written(name, built.sign(key, hashes.SHA256()), key)
+        return self._written(name, _signed(built, key), key)
 
     def _written(self, name: str, certificate: x509.Certificate, key: Key) -> Path:
         pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
@@ -72,10 +73,23 @@ def _unsigned(name: str, issuer: str, key: Key, starts: int, ends: int) -> x509.
         .subject_name(_called(name))
         .issuer_name(_called(issuer))
         .public_key(key.public_key())
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now + starts * DAY)
         .not_valid_after(now + ends * DAY)
     )
+
+
+def _signed(built: x509.CertificateBuilder, by: Key) -> x509.Certificate:
+    """Naming the key it is signed with, without which Python 3.13 trusts nobody."""
+    signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(by.public_key())
+    return built.add_extension(signer, False).sign(by, hashes.SHA256())
+
+
+def _signs_certificates() -> x509.KeyUsage:
+    others = ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
+    never = dict.fromkeys((*others, "encipher_only", "decipher_only"), False)
+    return x509.KeyUsage(key_cert_sign=True, crl_sign=True, **never)
 
 
 def _called(name: str) -> x509.Name:
