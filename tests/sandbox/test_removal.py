@@ -18,7 +18,7 @@ import resource
 FOLDERS = 3_000
 
 
-@pytest.fixture(params=[256, 4 * FOLDERS], ids=["few files", "many files"])
+@pytest.fixture(params=[1_024, 4 * FOLDERS], ids=["few files", "many files"])
 def open_files(request: pytest.FixtureRequest) -> Generator[None]:
     """How many may be open: Python opens every folder on its way down."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
