@@ -10,6 +10,7 @@ import pytest
 from clawft.errors import InvalidConfig
 from clawft.guard.approvals import MAX_FILE_BYTES, MAX_SHOWN_BYTES, Approvals, parse, read, write_out
 from clawft.policy.approval import Approval, ApprovalStanding, PinnedUse
+from tests.growth import grows_linearly
 from tests.requirements import requirement
 
 ECHO = Approval("s", "echo", "sha256:one", granted=1.0, shown=msgspec.Raw(b'{"name":"echo"}'))
@@ -193,3 +194,20 @@ def test_a_server_of_many_words_costs_the_others_no_approval(home: Path) -> None
 def test_what_is_written_out_reads_back() -> None:
     (back,) = parse(write_out([ECHO]), "a file")
     assert msgspec.structs.replace(back, shown=ECHO.shown) == ECHO
+
+
+@requirement("POOL-20")
+def test_a_list_of_a_server_with_many_approved_tools_takes_no_longer_for_each(home: Path) -> None:
+    """Each tool of a list is judged on the loop: one that was compared with all approvals kept everybody waiting."""
+
+    def judge_all(tools: int) -> None:
+        book = Approvals(home / str(tools))
+        if not book.path.exists():
+            book.add(Approval("s", "t_*"), *(Approval("s", f"t_{at}", f"sha256:{at}") for at in range(tools)))
+        book.look()
+        standing = {book.judge(PinnedUse("s", f"t_{at}", f"sha256:{at}")).standing for at in range(tools)}
+        assert standing == {ApprovalStanding.APPROVED}
+        assert book.judge(PinnedUse("s", "t_0", "sha256:other")).standing is ApprovalStanding.CHANGED
+        assert book.judge(PinnedUse("s", "t_new", "sha256:new")).standing is ApprovalStanding.NEW
+
+    assert grows_linearly(judge_all, 200)

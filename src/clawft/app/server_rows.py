@@ -13,11 +13,15 @@ from msgspec.structs import replace
 
 from clawft.catalog.surface import BYTES_PER_TOKEN
 from clawft.config.places import offers_folder
+from clawft.errors import NotConnected, ServerNotFound
 
 if TYPE_CHECKING:
     from clawft.app.house import App
     from clawft.config.layers import FoundServer
     from clawft.upstream.pool import ServerStatus
+
+JUDGED_AT_ONCE = 50
+"""Definitions that are compared with what was approved before others have their turn: a millisecond of work or two."""
 
 
 class ServerRow(Struct, frozen=True):
@@ -56,7 +60,7 @@ async def server_rows(app: App, here: Path) -> list[ServerRow]:
     """`here`: where the person types the commands that a row proposes."""
     if not app.files.name_any:
         return []
-    running = list(_running_rows(app))
+    running = [await _with_withheld(app, row) for row in list(_running_rows(app))]
     return await asyncio.to_thread(lambda: [*_with_memory(running), *_idle_rows(app, here)])
 
 
@@ -95,7 +99,7 @@ def _grant(found: FoundServer, here: Path) -> str:
 def _running(app: App, status: ServerStatus) -> ServerRow:
     name, info = status.name, status.server_info
     found = app.servers.found[name]
-    login, withheld = _login(app, status), _withheld(app, name)
+    login = _login(app, status)
     return ServerRow(
         name,
         status.status,
@@ -113,21 +117,32 @@ def _running(app: App, status: ServerStatus) -> ServerRow:
         trust=found.spec.trust,
         sandbox=status.sandbox,
         left_out=_left_out(status),
-        withheld=withheld,
         faults=status.faults,
         lost=status.lost,
-        next=f"weft approvals diff {name}" if withheld else "",
         stderr=status.stderr,
     )
 
 
-def _withheld(app: App, name: str) -> int:
-    """How many of its definitions are not those that were approved."""
+async def _with_withheld(app: App, row: ServerRow) -> ServerRow:
+    """How many of its definitions are not those that were approved. One that goes meanwhile withholds nothing."""
+    try:
+        count = await _count_withheld(app, row)
+    except (NotConnected, ServerNotFound):
+        count = 0
+    return replace(row, withheld=count, next=f"weft approvals diff {row.name}" if count else "")
+
+
+async def _count_withheld(app: App, row: ServerRow) -> int:
     from clawft.model import Origin  # loaded with the servers
 
-    origin = Origin(name, name, trusted=app.servers.found[name].spec.trust == "trusted")
-    tools = (*app.upstreams.offered(name).tools, *app.upstreams.beside(name))
-    return sum(bool(app.approving.withheld(tool, origin, app.caller)) for tool in tools)
+    origin = Origin(row.name, row.name, trusted=row.trust == "trusted")
+    tools = (*app.upstreams.offered(row.name).tools, *app.upstreams.beside(row.name))
+    count = 0
+    for judged, tool in enumerate(tools, start=1):
+        count += bool(app.approving.withheld(tool, origin, app.caller))
+        if judged % JUDGED_AT_ONCE == 0:
+            await asyncio.sleep(0)
+    return count
 
 
 def _left_out(status: ServerStatus) -> str:

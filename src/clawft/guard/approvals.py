@@ -30,6 +30,9 @@ MAX_SHOWN_BYTES = 256 * 1024
 ANEW = "move the file away, and approve anew what you use"
 FEWER = "weft approvals revoke SERVER, of one you do not need"
 
+_GLOBS = "*"
+"""Where those are kept that any tool may be covered by: a name that no tool has, and the glob for all of them."""
+
 Stamp = tuple[int, int, int, int, int]
 Edit = Callable[[tuple[Approval, ...]], Iterable[Approval]]
 
@@ -50,6 +53,8 @@ class Approvals:
         self.changed: Callable[[], None] = lambda: None
         self._stamp: Stamp | None = None
         self._by_server: dict[str, list[Approval]] = {}
+        self._about: dict[tuple[str, str], list[Approval]] = {}
+        """By server and tool. Each tool of a list is looked up here: a server may have thousands that were approved."""
         self._next_end = float("inf")
         self._seen = False
 
@@ -66,7 +71,8 @@ class Approvals:
         return True
 
     def judge(self, use: PinnedUse) -> UseStanding:
-        return judge(self._by_server.get(use.server, ()), use, self.clock())
+        pinned = self._about.get((use.server, use.tool), [])
+        return judge([*pinned, *self._about.get((use.server, _GLOBS), ())], use, self.clock())
 
     def of(self, server: str) -> Sequence[Approval]:
         return self._by_server.get(server, ())
@@ -77,12 +83,14 @@ class Approvals:
 
     def _keep(self, approvals: Iterable[Approval]) -> None:
         by_server: dict[str, list[Approval]] = {}
+        about: dict[tuple[str, str], list[Approval]] = {}
         for each in approvals:
             by_server.setdefault(each.server, []).append(each)
+            about.setdefault((each.server, _GLOBS if each.is_glob else each.tool), []).append(each)
         now = self.clock()
         ends = [each.expires for group in by_server.values() for each in group if each.expires is not None]
         self._next_end = min((end for end in ends if end > now), default=float("inf"))
-        self._by_server = by_server
+        self._by_server, self._about = by_server, about
 
     def _read(self) -> tuple[Approval, ...]:
         try:
