@@ -58,8 +58,26 @@ def test_the_last_column_can_be_wrapped_below_itself() -> None:
 
 @requirement("AGENT-14")
 def test_the_name_is_the_last_to_give_way() -> None:
-    line = lay_out((), [("a" * 20, "b" * 30, "c" * 30)], 50)[0]
-    assert line.startswith("a" * 20 + "  b")
+    line = lay_out((), [("a" * 16, "b" * 30, "c" * 30)], 50)[0]
+    assert line.startswith("a" * 16 + "  b")
+
+
+@requirement("AGENT-14", "MGR-19")
+def test_one_long_name_costs_the_other_rows_nothing() -> None:
+    """Cut, it could not be typed; whole, it would cut the words of all rows."""
+    row = ("hon", "enabled", "user", "stdio", "untrusted", "hon.toml:1", "/usr/bin/python3 server.py")
+    name = "n" * 64
+    lines = lay_out(("NAME", *"ABCDEF"), [row, (name, *row[1:])], 80)
+    assert lines[1].split()[:6] == list(row[:6])
+    assert lines[2] == name
+    assert lines[3].split() == lines[1].split()[1:], "the rest of the row is below its name, in the same columns"
+    assert lines[3].index("enabled") == lines[1].index("enabled")
+
+
+@requirement("AGENT-14")
+def test_where_all_names_are_long_each_is_whole() -> None:
+    rows = [(letter * 40, "enabled", "w" * 60) for letter in "ab"]
+    assert lay_out((), rows, 60)[::2] == ["a" * 40, "b" * 40]
 
 
 @requirement("AGENT-14")

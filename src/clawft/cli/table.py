@@ -1,7 +1,7 @@
 """Rows of text as aligned lines of a given width. Pure.
 
-Every column but the last is as wide as its widest cell, within reason; the last takes what is left. Without a width (a
-pipe) nothing is cut.
+Every column but the last is as wide as its widest cell, within reason; the last takes what is left. A name that would
+take the room of all others stands on a line of its own. Without a width (a pipe) nothing is cut.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ GAP = 2
 SMALLEST_LAST = 16
 """Columns the last cell gets at least; the ones before it give way."""
 SMALLEST_CELL = 6
+WORD = 12
+"""Columns in which any word stands whole: `untrusted`, `command line`."""
+SMALLEST_NAME = 16
+"""Columns of a name that the rest of its row stands beside in any case."""
 
 Row = Sequence[str]
 
@@ -43,23 +47,33 @@ def _widths(table: Sequence[Row], width: int) -> list[int]:
     if not width:
         return widths
     room = width - GAP * (len(widths) - 1)
-    first = widths[:-1]
-    lacking = sum(first) + min(SMALLEST_LAST, widths[-1]) - room
-    for _ in range(lacking):
+    first, last = widths[:-1], widths[-1]
+    if first:
+        words = sum(min(size, WORD) for size in first[1:])
+        first[0] = _for_names([cells(row[0]) for row in table if row], room - words - min(SMALLEST_LAST, last))
+    for _ in range(sum(first) + min(SMALLEST_LAST, last) - room):
         _narrow(first)
-    return [*first, max(1, min(widths[-1], room - sum(first)))]
+    return [*first, max(1, min(last, room - sum(first)))]
+
+
+def _for_names(names: Sequence[int], room: int) -> int:
+    """Columns of the first, a name by which things are called: all of it, or of those that have room beside words."""
+    widest = max(names)
+    return widest if widest <= room else max((name for name in names if name <= max(room, SMALLEST_NAME)), default=1)
 
 
 def _narrow(first: list[int]) -> None:
-    """One column less for the widest; the very first, a name by which things are called, gives way last."""
+    """One column less for the widest of those beside the names."""
     others = [at for at in range(1, len(first)) if first[at] > SMALLEST_CELL]
-    at = max(others, key=first.__getitem__, default=0)
-    if first and first[at] > SMALLEST_CELL:
-        first[at] -= 1
+    if others:
+        first[max(others, key=first.__getitem__)] -= 1
 
 
 def _lines(row: Row, widths: Sequence[int], *, wrap: bool) -> Iterator[str]:
     *first, last = [*row, *[""] * (len(widths) - len(row))]
+    if first and cells(first[0]) > widths[0]:
+        yield cut(first[0], sum(widths) + GAP * len(first))
+        first[0] = ""
     lead = [padded(cut(cell, size), size) for cell, size in zip(first, widths, strict=False)]
     rest = wrapped(last, widths[-1]) if wrap else [cut(last, widths[-1])]
     gap = " " * GAP
