@@ -352,6 +352,27 @@ def test_ctrl_c_ends_a_call_with_130_and_no_traceback(
     assert (process.returncode, out, err) == (130, "", "")
 
 
+@requirement("AGENT-14")
+def test_ctrl_c_ends_the_waiting_for_a_text_that_does_not_end(
+    weft: list[str], environment: dict[str, str], workspace: Path
+) -> None:
+    """The same for `@-`. A loop hears of the first Ctrl-C once we are done, and that is when the text has ended."""
+    pipe = workspace / "pipe"
+    os.mkfifo(pipe)
+    process = subprocess.Popen(
+        [*weft, "tools", "call", "memory__store", "key=a", "value=@pipe"],
+        env=environment,
+        cwd=workspace,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with pipe.open("w"):  # opens when it reads
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "")
+
+
 INTERRUPTED_WHILE_LOADING = """
 import os, signal, sys
 from clawft.cli.main import main
@@ -389,7 +410,9 @@ def test_ctrl_c_while_we_load_is_no_crash(environment: dict[str, str], workspace
         ("tools call memory__recall key=od\udcff", 2, b"is no UTF-8 text"),
         ('tools call memory__recall --args {"key":"od\udcff"}', 2, b"is no UTF-8 text"),
         ("tools search od\udcff", 0, b""),
-        ("resources read od\udcff", 1, b"resource not found"),
+        ("tools call od\udcff", 2, b"is no UTF-8 text"),
+        ("resources read od\udcff", 2, b"is no UTF-8 text"),
+        ("resources read workspace:///od\udcff", 2, b"is no UTF-8 text"),
     ],
 )
 def test_a_word_that_is_no_text_ends_in_words(tmp_path: Path, command: str, code: int, told: bytes) -> None:

@@ -140,6 +140,16 @@ def test_other_reasons_not_to_listen(number: int, said: str) -> None:
     assert failure.hint
 
 
+@requirement("SHELL-16", "AGENT-14")
+@pytest.mark.parametrize("command", ["gateway", "serve-model --scenario scenario.toml"])
+@pytest.mark.parametrize("host", ["127.0..1", "a" * 64 + ".example"])
+def test_what_is_no_name_of_a_host_is_no_traceback(run: Any, workspace: Path, command: str, host: str) -> None:
+    (workspace / "scenario.toml").write_text('[[turns]]\ntext = "hello"\n')
+    done = run(*command.split(), "--port", "0", "--host", host)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"weft: {host}:0 cannot be listened on: this is no name of a host\nhint: --host ")
+
+
 # ── mcp-server ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import msgspec
@@ -50,13 +52,28 @@ def argument_options(parser: Parser) -> None:
 def read_file(name: str) -> str:
     """The text of a file the user named, or of stdin for `-`."""
     try:
-        if name == "-":
-            return sys.stdin.read(MAX_FILE_BYTES)
-        with expanded(name).open(encoding="utf-8") as file:
-            return file.read(MAX_FILE_BYTES)
+        with _interruptible():
+            if name == "-":
+                return sys.stdin.read(MAX_FILE_BYTES)
+            with expanded(name).open(encoding="utf-8") as file:
+                return file.read(MAX_FILE_BYTES)
     except (OSError, UnicodeDecodeError) as failure:
         reason = getattr(failure, "strerror", None) or "it is no UTF-8 text"
         raise WrongUsage(f"@{name}: {reason}", hint="for a text that begins with @ write KEY:='\"@…\"'") from None
+
+
+@contextmanager
+def _interruptible() -> Generator[None]:
+    """Ctrl-C ends the waiting for what somebody types: the loop we run in would hear of it only afterwards."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def arguments(pairs: Sequence[str], whole: str | None, schema: Schema, read: Read = read_file) -> dict[str, Any]:

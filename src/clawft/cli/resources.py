@@ -70,6 +70,7 @@ def _read(options: Options) -> int:
         result = await waiting.during(app.gateway.resources.read(options.uri, Reader(caller, waiting)))
         return msgspec.json.decode(result, type=_ReadResult).contents
 
+    options.uri.encode()  # what is no text is nobody's address: `main` says so
     try:
         return shown(options, work, lambda contents: _print_contents(contents, options))
     except ResourceNotFound as missing:

@@ -168,6 +168,7 @@ def call(options: Options) -> int:
     """Whole: what is cut for a model waits in a process that goes on, and ours ends here."""
     from clawft.config.keys import MAX_RESULT_LIMIT  # brings the policies
 
+    options.name.encode()  # what is no text never had a name: `main` says so
     options.more = {"result.limit": MAX_RESULT_LIMIT}
     return shown(options, lambda app: _call(app, options), lambda came: _print_reply(*came, options), tool=options.name)
 

@@ -79,7 +79,10 @@ class HttpServer:
 async def _listen(roster: ConnectionRoster, host: str, port: int, sock: socket.socket | None) -> asyncio.Server:
     if sock is not None:
         return await roster.loop.create_server(lambda: Connection(roster), sock=sock, backlog=BACKLOG)
-    return await roster.loop.create_server(lambda: Connection(roster), host, port, backlog=BACKLOG)
+    try:
+        return await roster.loop.create_server(lambda: Connection(roster), host, port, backlog=BACKLOG)
+    except UnicodeError:  # 127.0..1: before anybody was asked for it
+        raise socket.gaierror(socket.EAI_NONAME, "this is no name of a host") from None
 
 
 def _sweep_seconds(limits: Limits) -> float:
