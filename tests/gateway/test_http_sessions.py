@@ -62,7 +62,11 @@ async def test_a_session_must_be_named_and_known() -> None:
         session = await client.initialize()
         request = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
         assert (await client.post(request).whole()).status == 400
-        assert (await client.post(request, {"mcp-session-id": "nonsense"}).whole()).status == 404
+        unknown = await client.post(request, {"mcp-session-id": "nonsense"}).whole()
+        assert (unknown.status, unknown.json["error"]["message"]) == (
+            404,
+            "this session is not known here, or has ended (send initialize again, without it)",
+        )
         assert (await client.post([request], {"mcp-session-id": "nonsense"}).whole()).status == 404
         assert (await client.start("GET", headers={"accept": "text/event-stream"}).whole()).status == 400
         assert (await client.start("DELETE").whole()).status == 400

@@ -62,6 +62,19 @@ async def test_it_becomes_a_stream_once_there_is_something_to_stream() -> None:
         assert quiet.headers["content-type"] == "application/json"
 
 
+@requirement("SHELL-18", "WIRE-13")
+@pytest.mark.parametrize("version", ["1999-01-01", "garbage"])
+async def test_whoever_garbles_the_header_of_a_session_is_told_so(version: str) -> None:
+    """And not only what requests of the other era must carry, which sessions know nothing of."""
+    async with http(server()) as client:
+        session = await client.initialize()
+        request = {"jsonrpc": "2.0", "id": 7, "method": "ping"}
+        answer = await client.post(request, {**session.headers, "mcp-protocol-version": version}).whole()
+        assert (answer.status, answer.json["id"]) == (400, 7)
+        assert f"the header MCP-Protocol-Version says '{version}'" in answer.json["error"]["message"]
+        assert "2025-06-18, 2025-11-25" in answer.json["error"]["message"]
+
+
 @requirement("SHELL-18", "SHELL-19", "WIRE-13")
 @pytest.mark.parametrize(
     ("method", "params", "headers", "status", "code"),

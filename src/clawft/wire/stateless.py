@@ -20,11 +20,11 @@ from clawft.errors import (
 from clawft.model import Capabilities, Kind
 from clawft.wire import meta as metas
 from clawft.wire.codes import passed_on
-from clawft.wire.headers import Headers, check_mirrors
+from clawft.wire.headers import VERSION, Headers, check_mirrors
 from clawft.wire.inplace import enclosed
 from clawft.wire.jsonrpc import Request, copied
 from clawft.wire.meta import Meta
-from clawft.wire.revisions import REVISIONS, STATELESS
+from clawft.wire.revisions import HANDSHAKE, REVISIONS, STATELESS
 
 MAX_KNOWN_META = 2_048
 """Bytes of a `_meta` that is worth remembering."""
@@ -47,7 +47,7 @@ class CallerClaims(Struct, frozen=True):
 def read_caller(request: Request, headers: Headers | None = None) -> CallerClaims:
     """The ladder: `_meta`, then headers (HTTP only), then version. The first rung that fails is the answer."""
     params = metas.read_params(request.params)
-    version = _version_of(params.meta)
+    version = _version_of(params.meta, b"" if headers is None else headers.get(VERSION, b""))
     if headers is not None:
         check_mirrors(request.method, version, params, headers)
     return _told_by(params.meta, version)
@@ -70,11 +70,19 @@ def _known(meta: bytes) -> CallerClaims:
     return _told_by(read, _version_of(read))
 
 
-def _version_of(meta: Meta) -> str:
+def _version_of(meta: Meta, header: bytes = b"") -> str:
     if meta.version is UNSET or meta.capabilities is UNSET:
         missing = metas.VERSION if meta.version is UNSET else metas.CAPABILITIES
-        raise BadParams(f"_meta lacks {missing}", hint="every request of 2026-07-28 carries it")
+        raise BadParams(f"_meta lacks {missing}", hint=_why_it_should(header.decode("latin-1")))
     return meta.version
+
+
+def _why_it_should(header: str) -> str:
+    """Whoever has a session and garbles its header comes here too, and lacks nothing but a right one."""
+    if not header or header in REVISIONS:
+        return "every request of 2026-07-28 carries it"
+    told = f"the header MCP-Protocol-Version says {header[:MAX_TOLD]!r}, which is no revision with sessions"
+    return f"{told}: {', '.join(HANDSHAKE)}"
 
 
 def _told_by(meta: Meta, version: str) -> CallerClaims:

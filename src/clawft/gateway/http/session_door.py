@@ -160,7 +160,10 @@ class SessionDoor:
             return None
         session = self.sessions.find(id.decode("latin-1"), visit.caller)
         if session is None:
-            await asgi.answer(visit.send, 404, jsonrpc.failure(None, BadEnvelope.code, "unknown session"), [JSON])
+            error = BadEnvelope(
+                "this session is not known here, or has ended", hint="send initialize again, without it"
+            )
+            await asgi.answer(visit.send, 404, jsonrpc.failure_of(None, error), [JSON])
         return session
 
     async def drain(self, grace: float) -> None:
