@@ -267,7 +267,7 @@ class StreamLink:
         if self._bad_lines == MAX_BAD_LINES and self.child is not None:
             log.error("%s wrote %d such lines; it is stopped", self._name, MAX_BAD_LINES)
             self._reader.hold(_STOPPED)
-            self.child.kill()
+            self._lose(ProcessExited(f"{self._launch.command} was stopped: {_noisy(line)}"))
 
     @property
     def faults(self) -> Faults:
@@ -310,6 +310,12 @@ _BLANK_BYTES = 100
 """To pass over a line with nothing on it takes as long as so many bytes of one that has something."""
 _LAST_WORDS_SECONDS = 0.05
 """Stderr and the exit status may arrive just after stdout has closed."""
+
+
+def _noisy(line: bytes) -> str:
+    """Whoever reads only how it ended would look for somebody else who ended it."""
+    last = line[:60].decode("utf-8", "backslashreplace").strip()
+    return f"it wrote {MAX_BAD_LINES} lines to stdout that are no messages, the last {last!r}"
 
 
 def _skipped(line: TooLong, limit: int) -> MessageTooLong:
