@@ -197,3 +197,20 @@ async def test_a_wrong_name_says_what_to_do(home: Path, words: list[str], hint: 
     code, said = await weft_says(home, "auth", *words)
     assert code == 1
     assert hint in said
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["tool"], "tool is a program that weft starts, and nobody logs in to it"),
+        (["google"], "weft auth login google --client-id ID"),
+        (["mine", "--issuer", "https://a.example"], "weft auth login mine --issuer https://a.example --client-id ID"),
+        (["nobody"], "nobody is no configured server, and nothing is known of a service of that name"),
+    ],
+)
+async def test_a_login_that_lacks_something_is_told_what(home: Path, words: list[str], told: str) -> None:
+    (home / "mcp_servers").mkdir(parents=True, mode=0o700)
+    (home / "mcp_servers" / "tool.toml").write_text('command = "/bin/sh"\n')
+    code, said = await weft_says(home, "auth", "login", *words)
+    assert code == 1
+    assert told in said

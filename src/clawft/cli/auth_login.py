@@ -66,12 +66,15 @@ def login(told: Options) -> int:
 
 def _server(told: Options) -> UpstreamSpec | None:
     """The configured server of this name, if there is one that is reached over the network."""
+    found = _configured(told)
+    return found if found is not None and found.url else None
+
+
+def _configured(told: Options) -> UpstreamSpec | None:
     from clawft.config.servers import discover  # only where servers are looked for
 
     found = discover(sources(told)).found.get(told.name)
-    if found is None or not found.spec.url:
-        return None
-    return found.spec
+    return None if found is None else found.spec
 
 
 # ── to a server ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -162,11 +165,31 @@ async def _flow(told: Options, vault: Vault, desk: LoginDesk, before: Login | No
     if before is not None and not (told.client_id or told.issuer or told.token_url):
         return _as_before(told, before)
     if not told.client_id:
-        raise LoginFailed(
-            f"{told.name} is no configured server, and nothing is known of a service of that name",
-            hint=f"weft servers add {told.name} URL, or weft auth login {told.name} --issuer URL --client-id ID",
-        )
+        raise _lacking(told)
     return await _as_typed(told, vault, desk)
+
+
+def _lacking(told: Options) -> LoginFailed:
+    """What a login at a service needs, by how much of it is known."""
+    from clawft.auth.presets import PRESETS  # loaded with the desk
+
+    client = f"register one there, and write weft auth login {told.name} {_place(told)}--client-id ID"
+    if told.name in PRESETS or _place(told):
+        return LoginFailed(f"{told.name} gives logins to registered clients, and none was named", hint=client)
+    if _configured(told) is not None:
+        return LoginFailed(
+            f"{told.name} is a program that weft starts, and nobody logs in to it",
+            hint="what it has to know it gets by env; weft auth login is for servers with a URL, and for services",
+        )
+    return LoginFailed(
+        f"{told.name} is no configured server, and nothing is known of a service of that name",
+        hint=f"weft servers add {told.name} URL, or weft auth login {told.name} --issuer URL --client-id ID",
+    )
+
+
+def _place(told: Options) -> str:
+    """As it was typed."""
+    return f"--issuer {told.issuer} " if told.issuer else "--auth-url … --token-url … " if told.token_url else ""
 
 
 def _as_before(told: Options, before: Login) -> LoginFlow:
