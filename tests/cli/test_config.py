@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -173,3 +174,43 @@ def test_a_variable_among_arguments_is_told(run: Any, home: Path) -> None:
         told = run(*words)
         assert told.code == 0
         assert "x.toml:1: x: args hold '${HOME}/x', which nobody fills in here" in told.out
+
+
+@requirement("CONF-10", "CONF-06")
+def test_what_an_editor_would_fill_in_is_told_of_servers_that_wait_too(run: Any, workspace: Path) -> None:
+    """A file of VS Code as it is: comments, trailing commas, and questions that nobody asks here."""
+    (workspace / ".mcp.json").write_text(
+        """{
+  // asked when a server starts
+  "inputs": [{"id": "key", "type": "promptString"},],
+  "servers": {
+    "a": {"command": "/bin/sh", "args": ["${workspaceFolder}/x"], "env": {"KEY": "${input:key}", "H": "${env:HOME}"}},
+    "b": {"url": "https://b.example/mcp", "headers": {"Authorization": "Bearer ${input:key}"}},
+  },
+}"""
+    )
+    told = run("config", "check")
+    assert told.code == 0
+    for line in (
+        "5: a: args hold '${workspaceFolder}/x', which nobody fills in here",
+        "5: a: KEY holds '${input:key}', which nobody fills in here",
+        "6: b: Authorization holds '${input:key}', which nobody fills in here",
+    ):
+        assert line in told.out
+    assert "H holds" not in told.out, "that is a variable of ours"
+
+
+@requirement("CONF-10")
+def test_what_lies_where_servers_are_looked_for_and_is_passed_by_is_told(run: Any, home: Path) -> None:
+    folder = home / "mcp_servers"
+    folder.mkdir(mode=0o700)
+    for name in ("claude.json", "old.toml.bak", ".hidden"):
+        (folder / name).write_text("{}")
+    told = run("config", "check")
+    assert told.code == 0
+    assert [line for line in told.out.splitlines() if "is not read" in line] == [
+        f"warn  {folder}/claude.json is not read"
+    ]
+    shutil.rmtree(folder)
+    folder.write_text("")
+    assert "mcp_servers is no folder, so it names no server" in run("config", "check").out

@@ -168,6 +168,7 @@ def test_no_command_is_wrong_usage(run: Any) -> None:
         (["qqqqqq"], "unknown command: qqqqqq", "weft --help"),
         (["status"], "unknown command: status", "weft servers status, or weft auth status"),
         (["grant", "x"], "unknown command: grant", "weft approvals grant"),
+        (["serve"], "unknown command: serve", "weft gateway serves over HTTP, weft mcp-server on stdin"),
         (["tools", "lst"], "unknown tools command: lst", "did you mean list?"),
         (["tools"], "tools what? One of: list, search, show, call", "weft tools --help"),
         (["tools", "--json", "list"], "tools what? One of: list, search, show, call", "weft tools --help"),

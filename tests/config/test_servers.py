@@ -643,3 +643,44 @@ def test_a_mistake_of_a_workspace_keeps_nobody_from_starting(files: Files, entry
     refused = files.discover().refused
     assert {"odd", "odd_too", "third"} & set(refused)
     assert not any(each.required for each in refused.values())
+
+
+# ── pasted where it does not belong ──────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("CONF-10")
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"mcpServers": {}}', "this is JSON; servers in JSON are read from .mcp.json"),
+        (f'[mcp_servers.x]\ncommand = "{PROGRAM}"\n', "x.toml:1: this file is about one server (write its keys alone"),
+        (stdio() + "env = { PORT = 8080 }\n", 'x.toml:2: env must be a table of texts (write PORT = "8080")'),
+    ],
+)
+def test_what_belongs_elsewhere_in_a_file_of_one_server(files: Files, text: str, told: str) -> None:
+    files.user("x", text)
+    assert told in str(files.discover().refused["x"].error)
+
+
+@requirement("CONF-10")
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ({"x": {"command": PROGRAM}}, "names servers outside of mcpServers"),
+        ({"mcpServers": [{"command": PROGRAM}]}, "names its servers in a list, and not in an object"),
+        ({}, ""),
+        ({"mcpServers": None}, ""),
+        ({"inputs": [], "somebody": {"else": 1}}, ""),
+    ],
+)
+def test_servers_that_stand_where_nobody_looks_are_told(files: Files, document: object, told: str) -> None:
+    file = files.foreign({})
+    file.write_text(json.dumps(document))
+    refused = files.discover().refused
+    assert [refusal.error.message for refusal in refused.values()] == ([f"{file} {told}"] if told else [])
+
+
+@requirement("CONF-10")
+def test_a_wrong_type_in_a_foreign_file_is_told_in_words(files: Files) -> None:
+    files.foreign({"x": {"command": 3}})
+    assert files.discover().refused["x"].error.message.endswith(": x: command must be a text: the path of a program")

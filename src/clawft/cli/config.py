@@ -120,7 +120,8 @@ def _check(options: Options) -> int:
         told = _settings(options)
         servers = _servers_in_files(told)
         found += [each.error for each in servers.refused.values()]
-        warned = [warning for each in servers.found.values() for warning in warnings_of(each)]
+        named = (*servers.found.values(), *servers.waiting.values())
+        warned = [*_unread(told.home), *(warning for each in named for warning in warnings_of(each))]
         warned += [(problem, "it is skipped: correct delegation.rules") for problem in _wrong_rules(told)]
     said = [("fail", each.message, each.hint) for each in found] + [("warn", *each) for each in warned]
     if options.json:
@@ -155,19 +156,32 @@ def _servers_in_files(told: Settings) -> Servers:
     return discover(Sources(told.home, told.workspace, told.agent, (), told.command_folders))
 
 
+def _unread(home: Path) -> list[tuple[str, str]]:
+    """What somebody has put where servers are looked for, and is passed by."""
+    from clawft.config.places import servers_folder, stray_files  # loaded by now
+
+    folder = servers_folder(home)
+    if folder.exists() and not folder.is_dir():
+        return [(f"{folder} is no folder, so it names no server", "each server has a file there, like NAME.toml")]
+    other = "files there are TOML; JSON of other programs: weft servers import, or --mcp-config FILE"
+    return [(f"{path} is not read", other) for path in stray_files(home)]
+
+
 def warnings_of(found: FoundServer) -> list[tuple[str, str]]:
     """What is wrong with a server that starts all the same, and what to write instead."""
-    from clawft.config.cleared_entry import unfilled  # loaded with the servers
+    from clawft.config.cleared_entry import left_open, unfilled  # loaded with the servers
     from clawft.config.secrecy import told_in_clear
     from clawft.config.servers import named_twice
 
     twice = named_twice(found)
     where = f"{found.origin}: {found.spec.name}"
     clear = told_in_clear(found.spec, found.spec.name)
+    values = {**found.spec.env, **found.spec.headers, "url": found.spec.url}
     return [
         *([(twice.message, twice.hint)] if twice else []),
         *((f"{where}: {what} holds what looks like a secret, in clear", instead) for what, instead in clear),
         *((f"{where}: {said}", "give it by a variable: env") for said in unfilled(found.spec.args)),
+        *((f"{where}: {said}", "write secret://env/NAME, and export NAME=…") for said in left_open(values)),
     ]
 
 

@@ -42,6 +42,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "completion": ("completion", "Print the completion script of a shell"),
 }
 """Command → the module in `cli` and what it does."""
+_MEANT: Mapping[str, str] = dict.fromkeys(("serve", "start"), "weft gateway serves over HTTP, weft mcp-server on stdin")
+"""What people type who come from elsewhere."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -95,7 +97,7 @@ def _run(words: list[str]) -> int:
         from clawft.cli.parser import unknown  # only to complain
 
         kind = "option" if command.startswith("-") else "command"
-        whole = _whole(command)
+        whole = _MEANT.get(command) or _whole(command)
         raise unknown(kind, command, () if whole else [*COMMANDS, *_OPTIONS], whole or "weft --help")
     return _run_command(command, words[1:])
 

@@ -110,13 +110,20 @@ def _check_usage(options: Options) -> None:
         raise WrongUsage(
             "servers add: either a URL, or -- and a command", hint="weft servers add NAME -- COMMAND, or NAME URL"
         )
+    is_program = bool(options.command) or options.url.startswith("stdio://")
+    if options.header and is_program:
+        raise WrongUsage(
+            "servers add: --header is sent to a URL, and this is a program", hint="it gets variables: --env"
+        )
+    if options.env and not is_program:
+        raise WrongUsage("servers add: --env is for a program, and this is a URL", hint="it is sent headers: --header")
 
 
 def _entry(options: Options) -> ServerEntry:
     """As a file would spell it."""
     import msgspec  # loaded with the entry
 
-    from clawft.config.entry import ServerEntry  # brings the client side's nouns
+    from clawft.config.entry import ServerEntry, in_words  # brings the client side's nouns
 
     words = options.command or _words_in(options.url)
     told: dict[str, Any] = {
@@ -132,7 +139,7 @@ def _entry(options: Options) -> ServerEntry:
     try:
         return msgspec.convert(told, ServerEntry)
     except msgspec.ValidationError as wrong:
-        raise WrongUsage(f"servers add: {wrong}", hint="weft servers add --help") from None
+        raise WrongUsage(f"servers add: {in_words(wrong)}", hint="weft servers add --help") from None
 
 
 def _words_in(url: str) -> list[str]:
@@ -147,12 +154,24 @@ def _words_in(url: str) -> list[str]:
 
 def _absolute(command: str) -> str:
     """The program that would run now. Raises WrongUsage if there is none."""
-    if os.sep in command:
-        return str(expanded(command).absolute()) if ".." not in command else command
+    from clawft.model import Deny  # loaded with the entry
+    from clawft.policy import launch
+
+    if os.sep in command and isinstance(launch.decide(command), Deny):
+        return command  # whoever judges it says why not
+    if os.sep in command.partition(" ")[0] or os.path.exists(expanded(command)):
+        return _at(expanded(command).absolute(), command)
     found = shutil.which(command)
     if found is None:
         raise WrongUsage(f"{command!r} is not on the PATH", hint=_instead_of(command))
     return found
+
+
+def _at(path: Path, command: str) -> str:
+    if path.is_file():
+        return str(path)
+    what = "is a folder, and no program" if path.is_dir() else "does not exist"
+    raise WrongUsage(f"{path} {what}", hint=_instead_of(command))
 
 
 def _instead_of(command: str) -> str:

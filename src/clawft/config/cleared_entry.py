@@ -92,6 +92,12 @@ def unfilled(args: Sequence[str]) -> Iterator[str]:
     return (f"args hold {each!r}, which nobody fills in here" for each in args if "${" in each)
 
 
+def left_open(values: Mapping[str, str]) -> Iterator[str]:
+    """The same in variables and headers: `${input:…}` of an editor is neither a variable nor a reference of ours."""
+    found = ((name, re.search(_OPEN.pattern + r"[^}]*\}", value)) for name, value in values.items())
+    return (f"{name} holds {each[0]!r}, which nobody fills in here" for name, each in found if each)
+
+
 def not_taken_over(entry: Mapping[str, Any], name: str) -> Iterator[str]:
     """What the entry says and we cannot do, each told once."""
     told = (words.format(name=name) for key, words in _NOT_OURS.items() if entry.get(key))

@@ -74,10 +74,16 @@ def read_own(table: object, document: TomlDocument, path: tuple[str, ...]) -> Se
     try:
         return msgspec.convert(table, ServerEntry)
     except msgspec.ValidationError as wrong:
-        return _explain(str(wrong), document, path)
+        return _explain(str(wrong), table, document, path)
 
 
-def _explain(said: str, document: TomlDocument, path: tuple[str, ...]) -> InvalidConfig:
+def in_words(wrong: Exception) -> str:
+    """What a key must be, where that is what is wrong."""
+    place = re.search(_PLACE, str(wrong))
+    return f"{place['key']} must be {WORDS[place['key']]}" if place and place["key"] in WORDS else str(wrong)
+
+
+def _explain(said: str, table: object, document: TomlDocument, path: tuple[str, ...]) -> InvalidConfig:
     unknown = re.search(_UNKNOWN, said)
     if unknown is not None:
         return unknown_key(unknown["key"], unknown["table"] or "", document, path)
@@ -86,7 +92,14 @@ def _explain(said: str, document: TomlDocument, path: tuple[str, ...]) -> Invali
     origin = SourceLine(document.file, document.line_of((*path, key) if key else path))
     if not key:
         return InvalidConfig(f"{origin}: a server is a table", hint=f"known keys: {', '.join(KEYS)}")
-    return InvalidConfig(f"{origin}: {key} must be {WORDS[key]}", hint=said.partition(" - at")[0])
+    hint = _quoted_member(members(table).get(key)) or said.partition(" - at")[0]
+    return InvalidConfig(f"{origin}: {key} must be {WORDS[key]}", hint=hint)
+
+
+def _quoted_member(told: object) -> str:
+    """`PORT = 8080` among variables is a common slip."""
+    odd = ((name, value) for name, value in members(told).items() if isinstance(value, bool | int | float))
+    return next((f'write {name} = "{_text(value)}"' for name, value in odd), "")
 
 
 def unknown_key(key: str, table: str, document: TomlDocument, path: tuple[str, ...]) -> InvalidConfig:
@@ -116,7 +129,7 @@ def read_foreign(entry: object, origin: SourceLine, name: str) -> ServerEntry | 
     try:
         return _lenient(told)
     except (msgspec.ValidationError, ValueError) as wrong:
-        return InvalidConfig(f"{origin}: {name}: {wrong}", hint="correct the entry, or remove it")
+        return InvalidConfig(f"{origin}: {name}: {in_words(wrong)}", hint="correct the entry, or remove it")
 
 
 def _lenient(told: Mapping[str, Any]) -> ServerEntry:

@@ -76,6 +76,9 @@ class RefusedServer(Struct, frozen=True):
 
 EntryOutcome = tuple[str, FoundServer | RefusedServer]
 
+_KEYS = ("mcpServers", "servers")
+_FORM = '{"mcpServers": {"name": {"command": "…"}}}'
+
 
 class Sources(Struct, frozen=True):
     """Where to look. `given` are the files or JSON texts of `--mcp-config`; `folders` those programs may come from.
@@ -119,6 +122,8 @@ def _read_single(file: Path, scope: Scope, sources: Sources) -> Iterator[EntryOu
     document = (exposed(file) if scope is Scope.USER else None) or _document(file)
     if isinstance(document, ConfigError):
         yield file.stem, RefusedServer(document, str(file))
+    elif document is not None and jsonc.members(document.tables.get(TABLE)):
+        yield file.stem, RefusedServer(_wrapped(document), str(file))
     elif document is not None:
         told = document.tables.get("name")
         name = told if isinstance(told, str) and told else file.stem
@@ -201,6 +206,13 @@ def _stray(key: str, document: TomlDocument) -> InvalidConfig:
     return InvalidConfig(f"{origin}: unknown key {key!r}{near}", hint=f"this file has tables [{TABLE}.NAME] only")
 
 
+def _wrapped(document: TomlDocument) -> InvalidConfig:
+    origin = SourceLine(document.file, document.line_of((TABLE,)))
+    return InvalidConfig(
+        f"{origin}: this file is about one server", hint=f"write its keys alone, and no [{TABLE}.NAME]"
+    )
+
+
 def _own(
     name: str, table: object, document: TomlDocument, path: tuple[str, ...], scope: Scope, sources: Sources
 ) -> FoundServer | RefusedServer:
@@ -254,9 +266,9 @@ def _read_json(content: bytes, file: str, scope: Scope, sources: Sources) -> Ite
     except ConfigError as wrong:
         yield file, RefusedServer(wrong, file)
         return
-    if not key and scope is Scope.COMMAND_LINE:
-        wrong = InvalidConfig(f"{file} names no servers", hint='{"mcpServers": {"name": {"command": "…"}}}')
-        yield file, RefusedServer(wrong, file)
+    what = _misplaced(told) or ("names no servers" if scope is Scope.COMMAND_LINE else "")
+    if not key and what:
+        yield file, RefusedServer(InvalidConfig(f"{file} {what}", hint=_FORM), file)
     if len(servers) > MAX_SERVERS:
         yield file, RefusedServer(_too_many(file), file)
         return
@@ -269,6 +281,14 @@ def _read_json(content: bytes, file: str, scope: Scope, sources: Sources) -> Ite
             yield name, _judged(name, entry, origin, scope, sources)
         else:
             yield name, RefusedServer(entry, file, _is_required(table, scope))
+
+
+def _misplaced(told: Mapping[str, object]) -> str:
+    """Servers that stand where no program looks for them."""
+    if any(isinstance(told.get(key), list) for key in _KEYS):
+        return "names its servers in a list, and not in an object"
+    entries = map(jsonc.members, told.values())
+    return "names servers outside of mcpServers" if any("command" in each or "url" in each for each in entries) else ""
 
 
 def _foreign_flow(told: Mapping[str, object]) -> Mapping[str, object]:
@@ -284,7 +304,7 @@ def _foreign_flow(told: Mapping[str, object]) -> Mapping[str, object]:
 def foreign_servers(told: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
     """`{"mcpServers": {…}}`, also under `tools`, or VS Code's `servers`; with the key they stood under."""
     for place in (told, jsonc.members(told.get("tools"))):
-        for key in ("mcpServers", "servers"):
+        for key in _KEYS:
             if isinstance(place.get(key), dict):
                 return key, jsonc.members(place[key])
     return "", {}

@@ -69,6 +69,16 @@ def single_files(home: Path) -> list[Path]:
     return [folder / name for name in names]
 
 
+def stray_files(home: Path) -> list[Path]:
+    """What lies beside them and is passed by; copies and hidden files are meant to be."""
+    folder = servers_folder(home)
+    try:
+        names = sorted(name for name in os.listdir(folder) if not name.endswith((".toml", ".bak")))
+    except OSError:
+        return []
+    return [folder / name for name in names if not name.startswith(".")]
+
+
 def server_files(home: Path, workspace: Path, agent: str, given: Sequence[str] = ()) -> list[Path]:
     """Every file that has a say about servers, whether it exists or not."""
     named = [expanded(text) for text in given if not is_json(text)]

@@ -35,6 +35,9 @@ _LONG_KEY = rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{MAX_KEY_PARTS}}}"
 _LONG_NUMBER = rf"(?<!\w)[\d_]{{{MAX_DIGITS}}}"
 
 
+_JSON = "this is JSON; servers in JSON are read from .mcp.json of a workspace, or with --mcp-config FILE"
+
+
 class TomlDocument(Struct, frozen=True):
     """`tables` is the file as nested tables; `lines` knows where each path begins, 1 being the first line."""
 
@@ -87,9 +90,8 @@ def _unparsable(said: str, text: str, file: str) -> ConfigUnparsable:
     at = re.search(_AT_LINE, said)
     line = int(at[1]) if at else text.count("\n") + 1
     words = re.sub(_AT_END, " at the end of the file", re.sub(_AT_LINE, "", said))
-    return ConfigUnparsable(
-        f"{file}:{line}: no valid TOML: {words}", hint="correct that line, then `weft config check`"
-    )
+    hint = _JSON if text.lstrip().startswith("{") else "correct that line, then `weft config check`"
+    return ConfigUnparsable(f"{file}:{line}: no valid TOML: {words}", hint=hint)
 
 
 def _scan(text: str) -> Iterator[tuple[KeyPath, int]]:
