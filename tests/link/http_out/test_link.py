@@ -1,6 +1,7 @@
 """Streamable HTTP as a client, against a server that does as it is told."""
 
 import asyncio
+import gc
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -400,6 +401,27 @@ async def test_nobody_there_is_an_error_and_not_retried() -> None:
     with pytest.raises(LinkClosed, match=r"^http://127\.0\.0\.1:9/mcp cannot be reached: Connection refused$"):
         await link.request(PING)
     await link.close()
+
+
+@requirement("LINK-20")
+@pytest.mark.filterwarnings("ignore:Unclosed:ResourceWarning")
+async def test_a_link_whose_closing_is_cut_short_is_closed_all_the_same() -> None:
+    """A gateway that cannot listen ends while its servers are being given up, and said so about each of them."""
+    told: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context["message"]))
+    for steps in range(4):
+        link = HttpLink("http://127.0.0.1:9/mcp")
+        await link.open(lambda message, stream: None, lambda error: None)
+        closing = asyncio.create_task(link.close())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        closing.cancel()
+        await asyncio.wait([closing])
+        if not steps:  # it had not begun
+            await link.close()
+        del link, closing
+        gc.collect()
+    assert told == []
 
 
 @requirement("SESS-15")

@@ -60,12 +60,14 @@ def open_client() -> ClientSession:
 
 
 async def close_client(client: ClientSession, leaving: Collection[asyncio.Task[None]]) -> None:
-    """Once they have gone who are about to leave, or have had their time."""
-    if leaving:
-        await asyncio.wait(leaving, timeout=GOODBYE_SECONDS)
-    await client.close()
-    for task in leaving:
-        task.cancel()
+    """Once they have gone who are about to leave, or have had their time; at once where nobody waits for them."""
+    try:
+        if leaving:
+            await asyncio.wait(leaving, timeout=GOODBYE_SECONDS)
+    finally:
+        await client.close()
+        for task in leaving:
+            task.cancel()
     await asyncio.gather(*leaving, return_exceptions=True)
 
 

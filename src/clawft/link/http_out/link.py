@@ -332,9 +332,13 @@ class HttpLink(ClientLink):
     async def close(self) -> None:
         """End the session where there is one, fail what is in flight; may be called twice."""
         client, self._client = self._client, None
-        await self._listening.stop()
-        if client is None:
-            return
+        try:
+            await self._listening.stop()
+        finally:
+            if client is not None:
+                await self._leave(client)
+
+    async def _leave(self, client: ClientSession) -> None:
         self._closed.set_result(None)
         leaving = {*self._goodbyes, asyncio.get_running_loop().create_task(self._say_goodbye(client))}
         await close_client(client, leaving)
