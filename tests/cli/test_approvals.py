@@ -70,6 +70,17 @@ def test_refused_granted_listed_revoked(run: Any, stranger: Path, home: Path) ->
     assert (again.code, "weft approvals list" in again.err) == (1, True)
 
 
+@requirement("POOL-20", "AGENT-14")
+def test_a_list_of_one_server_says_nothing_of_the_others(run: Any, stranger: Path) -> None:
+    assert run("servers", "add", "two", "--", PYTHON, str(TINY)).code == 0
+    assert run(*GRANT, "one", "echo").code == 0
+    assert run("approvals", "list", "two").err == (
+        "nothing of two is approved yet; its tools ask when they are first called\n"
+    )
+    misspelled = run("approvals", "list", "oen")
+    assert (misspelled.code, misspelled.err) == (1, "weft: there is no server 'oen'\nhint: did you mean one?\n")
+
+
 @requirement("POOL-20", "PROV-09")
 @pytest.mark.parametrize("name", ["one__echo", "mcp:one__echo", "mcp:one:echo", "mcp__one__echo"])
 def test_a_tool_is_approved_by_any_name_that_agents_see(run: Any, stranger: Path, name: str) -> None:

@@ -270,10 +270,13 @@ sys.exit(main.main(["tools"]))
 
 
 @requirement("AGENT-14")
-def test_output_that_finds_no_room_is_no_traceback(weft: list[str], environment: dict[str, str]) -> None:
+@pytest.mark.parametrize("words", [["config", "show"], ["gateway", "--port", "0"]])
+def test_output_that_finds_no_room_is_no_traceback(
+    weft: list[str], environment: dict[str, str], words: list[str]
+) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [*weft, "config", "show"],
+            [*weft, *words],
             env=environment, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
         )  # fmt: skip
     assert done.returncode == 1

@@ -48,12 +48,21 @@ def _list(options: Options) -> int:
         head = ("SERVER", "TOOL", "STATE", "GRANTED", "EXPIRES", "HOLDS FOR")
         print_table(head, [cells_of(row, head) for row in rows])
     elif not waiting:
-        tell("nothing is approved yet; tools of untrusted servers ask when they are first called")
+        tell(_nothing(options))
     for each in told:
         diff = f"weft approvals diff {each['server']}"
         why = f"is not what you approved ({diff})" if each["changed"] else "waits for approval"
         tell(f"{paint(each['server'], 'bold')} {why}: {safe(each['starts'])}\n  {safe(each['command'])}")
     return 0
+
+
+def _nothing(options: Options) -> str:
+    """Of all servers, or of one that somebody has misspelled: then there may be others."""
+    if options.server is None:
+        return "nothing is approved yet; tools of untrusted servers ask when they are first called"
+    if wrong := _unknown(options.server, options):
+        raise wrong
+    return f"nothing of {options.server} is approved yet; its tools ask when they are first called"
 
 
 def _waiting(options: Options) -> dict[str, FoundServer]:

@@ -62,9 +62,18 @@ async def _listen(app: App, options: Options) -> int:
     from clawft.app import gateway_token  # loaded by now
 
     token = None if options.no_auth else gateway_token(app.settings.home)
+    listening = False
+
+    def announce(url: str) -> None:
+        nonlocal listening
+        listening = True
+        _announce(url, token, app, options)
+
     try:
-        await app.serve_http(options.host, options.port, token, lambda url: _announce(url, token, app, options))
+        await app.serve_http(options.host, options.port, token, announce)
     except OSError as failure:
+        if listening:  # a disk that is full, where the lines are to be written
+            raise
         raise cannot_listen(failure, f"{options.host}:{options.port}") from failure
     return 0
 
