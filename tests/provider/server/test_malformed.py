@@ -213,3 +213,23 @@ def test_what_is_told_of_it_is_short() -> None:
     with pytest.raises(ProtocolFailure) as told:
         relay.answer_of("prompts/get", wire(long), stateless=False)
     assert len(str(told.value)) < 2 * shapes.MAX_FLAW_CHARS
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"resultType": "input_required", "inputRequests": {"k": {"method": "roots/list"}}, "requestState": "s"},
+        {"resultType": "task", "taskId": "t", "status": "working"},
+        {"resultType": 5},
+        {"task": {"taskId": "t", "status": "working", "ttl": 1000}},
+    ],
+)
+def test_what_only_another_revision_has_is_no_empty_result(told: dict[str, Any]) -> None:
+    with pytest.raises(ProtocolFailure, match=r"a result of the kind|a task in place of a result"):
+        relay.reply_of(json.dumps(told).encode(), stateless=False)
+
+
+@pytest.mark.parametrize("more", [{"resultType": "input_required"}, {"task": {"taskId": "t"}}])
+def test_with_something_to_read_it_is_a_result_with_members_that_we_do_not_know(more: dict[str, Any]) -> None:
+    told = json.dumps({"content": [TEXT], **more}).encode()
+    assert json.loads(relay.reply_of(told, stateless=False).result) == json.loads(told)

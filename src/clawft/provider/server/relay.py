@@ -65,7 +65,7 @@ class _Said(Struct, rename="camel"):
 
 
 _said = msgspec.json.Decoder(_Said)
-_TRUE, _FALSE, _NULL = b"true", b"false", b"null"
+_TRUE, _FALSE, _NULL, _COMPLETE = b"true", b"false", b"null", b'"complete"'
 _LEFT_OUT = ("isError", "structuredContent")
 """Members that some say `null` of instead of leaving them out."""
 _NOTHING = Raw(b"{}")
@@ -93,6 +93,7 @@ def _unusual(result: bytes, *, stateless: bool, older: bool) -> Reply:
     kind = _kind_of(said.result_type) if stateless else Kind.COMPLETE
     if kind is Kind.COMPLETE:
         _must_tell(said.is_error)
+        _must_be_whole(result)
         result = _readable(with_blocks(result), stateless=stateless, older=older)
     plain = _plain(result, older=older) if stateless else result
     return Reply(plain, bytes(said.is_error) == _TRUE, kind)
@@ -101,6 +102,19 @@ def _unusual(result: bytes, *, stateless: bool, older: bool) -> Reply:
 def _must_tell(is_error: Raw) -> None:
     if bytes(is_error) not in (_TRUE, _FALSE, _NULL):
         raise ProtocolFailure("its isError is neither true nor false")
+
+
+def _must_be_whole(result: bytes) -> None:
+    """Some answer in the way of a revision that they do not speak: without content that is no result yet."""
+    members = _object.decode(result)
+    if "content" in members:
+        return
+    kind = bytes(members.get("resultType", _COMPLETE))
+    if kind != _COMPLETE:
+        told = kind[:50].decode(errors="replace")
+        raise ProtocolFailure(f"a result of the kind {told}, which the revision it speaks does not have")
+    if _is_object(members.get("task", Raw(_NULL))):
+        raise ProtocolFailure("a task in place of a result, and none that could be followed")
 
 
 def _readable(result: bytes, *, stateless: bool, older: bool) -> bytes:
