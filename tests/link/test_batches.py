@@ -17,7 +17,7 @@ from clawft.link.http_out.sse import SseLink
 from clawft.link.patience import Patience
 from clawft.link.process import Launch
 from clawft.link.stream import StreamLink
-from clawft.wire.jsonrpc import MAX_BATCH, Notification, Request, Response, unpacked
+from clawft.wire.jsonrpc import MAX_BATCH, Notification, Request, Response, unpacked, unread_answers
 from tests.requirements import requirement
 from tests.servers.web import Asked, Events, serve
 
@@ -25,28 +25,49 @@ pytestmark = requirement("WIRE-22")
 
 PATIENCE_S = 20.0
 SHORT_S = 3.0
-CHILD = """
-import json, sys
-for line in sys.stdin:
-    id = json.loads(line).get("id")
-    if id is not None:
-        news = {"jsonrpc": "2.0", "method": "notifications/x"}
-        print(json.dumps([news, {"jsonrpc": "2.0", "id": id, "result": {}}, news]), flush=True)
-"""
-
-
-def together(id: Any) -> list[dict[str, Any]]:
+MADE = """
+def made(id, kind):
     news = {"jsonrpc": "2.0", "method": "notifications/x"}
-    return [news, {"jsonrpc": "2.0", "id": id, "result": {}}, news]
+    answer = {"jsonrpc": "2.0", "id": id, "result": {}}
+    other = {"jsonrpc": "2.0", "id": 99_999, "result": {"of": "another"}}
+    return {
+        "ping": [news, answer, news],
+        "with others": [other, answer, other],
+        "twice": [answer, {**answer, "result": {"of": "later"}}],
+        "with bad ones": [5, answer, None, {"jsonrpc": "2.0"}, "x"],
+        "of many": [news] * 5000 + [answer],
+        "nested": [[answer]],
+    }[kind]
+"""
+"""What is sent in answer to a request, by its method; a child of its own has it, too."""
+CHILD = f"""
+import json, sys
+{MADE}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        print(json.dumps(made(asked["id"], asked["method"])), flush=True)
+"""
+WAYS = ["stdio", "json", "events", "2024"]
+
+
+def together(asked: Asked) -> list[Any]:
+    room: dict[str, Any] = {}
+    exec(MADE, room)
+    return room["made"](asked.message["id"], asked.about)
 
 
 async def as_json(asked: Asked) -> web.StreamResponse:
-    return web.json_response(together(asked.message["id"])) if "id" in asked.message else web.Response(status=202)
+    return web.json_response(together(asked)) if "id" in asked.message else web.Response(status=202)
 
 
 async def as_events(asked: Asked) -> web.StreamResponse:
+    if "id" not in asked.message:
+        return web.Response(status=202)
     events = await asked.stream()
-    await events.send(together(asked.message.get("id")))
+    await events.send(together(asked))
+    if asked.about != "ping":
+        await asyncio.sleep(2 * SHORT_S)  # a stream need not end with what it has told
     return events.response
 
 
@@ -64,7 +85,7 @@ class Old:
             await self.end.wait()
             return self.events.response
         if "id" in asked.message and self.events is not None:
-            await self.events.send(together(asked.message["id"]))
+            await self.events.send(together(asked))
         return web.Response(status=202)
 
 
@@ -90,7 +111,7 @@ async def linked(way: str, heard: list[str]) -> AsyncGenerator[Link]:
             old.end.set()
 
 
-@pytest.mark.parametrize("way", ["stdio", "json", "events", "2024"])
+@pytest.mark.parametrize("way", WAYS)
 async def test_a_server_may_answer_and_tell_in_one(way: str) -> None:
     heard: list[str] = []
     async with linked(way, heard) as link:
@@ -99,7 +120,7 @@ async def test_a_server_may_answer_and_tell_in_one(way: str) -> None:
         assert heard == ["notifications/x"] * 2
 
 
-@pytest.mark.parametrize("way", ["stdio", "json", "events", "2024"])
+@pytest.mark.parametrize("way", WAYS)
 async def test_of_other_revisions_it_is_no_message(way: str) -> None:
     heard: list[str] = []
     async with linked(way, heard) as link:
@@ -108,6 +129,37 @@ async def test_of_other_revisions_it_is_no_message(way: str) -> None:
             await link.request(OutgoingRequest("ping"), Patience("ping", SHORT_S))
         assert not isinstance(failed.value, RequestTimeout)
         assert heard == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", ["with others", "twice", "with bad ones"])
+async def test_what_comes_along_costs_nobody_the_answer(way: str, kind: str) -> None:
+    async with linked(way, []) as link:
+        link.settled("2025-03-26")
+        assert await link.request(OutgoingRequest(kind), Patience(kind, SHORT_S)) == Response(b"1", b"{}")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", ["of many", "nested"])
+async def test_an_answer_among_more_than_is_read_fails_at_once(way: str, kind: str) -> None:
+    async with linked(way, []) as link:
+        link.settled("2025-03-26")
+        with pytest.raises((LinkError, ProtocolFailure), match="batch") as failed:
+            await link.request(OutgoingRequest(kind), Patience(kind, SHORT_S))
+        assert not isinstance(failed.value, RequestTimeout)
+
+
+@pytest.mark.parametrize(
+    ("line", "may_be"),
+    [
+        (json.dumps([{"jsonrpc": "2.0", "id": 1, "result": {}}] * (MAX_BATCH + 1)).encode(), True),
+        (json.dumps([{"jsonrpc": "2.0", "method": "notifications/x"}] * (MAX_BATCH + 1)).encode(), False),
+        (b'[2026-11-17] {"jsonrpc": "2.0", "error": "a line of a log"}', False),
+        (b'[{"level": "error", "error": "of a log"}', False),
+    ],
+)
+def test_whether_answers_may_be_lost(line: bytes, may_be: bool) -> None:
+    assert (unread_answers(line) != "") == may_be
 
 
 @pytest.mark.parametrize(

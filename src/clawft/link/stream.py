@@ -247,6 +247,8 @@ class StreamLink:
             return
         for each in members or (line,):
             self._fail_answered(each, wrong)
+        if not members and (why := jsonrpc.unread_answers(line)):
+            self._fail_all(ProtocolFailure(f"the answer cannot be read: {why}"))
         if not jsonrpc.likely_answer(line) and (asked := jsonrpc.likely_request(line)):
             self._write(jsonrpc.failure(asked, wrong.code, str(wrong)))
         self._count_bad_line(line, wrong)
@@ -298,7 +300,7 @@ class StreamLink:
             self._broken = error
         self._fail_all(error)
 
-    def _fail_all(self, error: LinkError | MessageTooLong) -> None:
+    def _fail_all(self, error: LinkError | MessageTooLong | ProtocolFailure) -> None:
         for waiter in self._waiting.drain():
             if not waiter.done():
                 waiter.set_exception(error)

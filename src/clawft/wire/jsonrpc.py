@@ -106,6 +106,7 @@ class _Envelope(Struct, gc=False):
 _LIKELY_ID = rb'"id"\s*:\s*(-?[0-9]{1,18}|"[^"\\]*")\s*[,}]'
 _LIKELY_METHOD = rb'("method")\s*:'
 _LIKELY_OUTCOME = rb'("result"|"error")\s*:'
+_TOGETHER = rb"\s*\[\s*[\[{]"
 
 _ANSWER_HEAD = rb'\{(?:"jsonrpc": ?"2\.0", ?|"id": ?[0-9]{1,18}, ?){0,2}"result": ?'
 _ANSWER_TAIL = rb'(?:, ?"jsonrpc": ?"2\.0"|, ?"id": ?[0-9]{1,18}){0,2}\}'
@@ -246,13 +247,32 @@ def decode_batch(line: bytes) -> list[bytes]:
     return [bytes(member) for member in members]
 
 
+def unpack(line: bytes) -> list[bytes]:
+    """The messages that a server has sent together. Raises WireError if this is no batch of them, or without bounds."""
+    members = decode_batch(line)
+    if any(map(is_batch, members)):
+        raise BadEnvelope("a batch within a batch")
+    return members
+
+
 def unpacked(line: bytes) -> list[bytes]:
-    """The messages that a server has sent together; none if this is no batch of them, or one without bounds."""
+    """The same; none if there is something wrong with it."""
     try:
-        members = decode_batch(line) if is_batch(line) else []
+        return unpack(line) if is_batch(line) else []
     except WireError:
         return []
-    return [] if any(map(is_batch, members)) else members
+
+
+def unread_answers(line: bytes) -> str:
+    """Why messages that came together are not taken apart, where answers may be among them; else empty."""
+    told = b'"jsonrpc"' in line and (b'"result"' in line or b'"error"' in line)
+    if not told or not re.match(_TOGETHER, line):  # what a program writes by mistake may begin with a bracket, too
+        return ""
+    try:
+        unpack(line)
+    except WireError as wrong:
+        return str(wrong)
+    return ""
 
 
 def _too_deep() -> ParseError:

@@ -444,3 +444,73 @@ def test_a_page_for_people_is_not_shown_as_the_reason() -> None:
     assert "/mcp" in page.hint
     assert refusal("http://x/", 500, b"out\n of  order").message == "http://x/ answered with status 500: out of order"
     assert refusal("http://x/", 410, b"").message == "http://x/ answered with status 410"
+
+
+async def opened(link: HttpLink) -> None:
+    await link.request(OutgoingRequest("initialize"))
+    link.settled("2025-06-18")
+    await link.notify("notifications/initialized")
+
+
+@pytest.mark.parametrize(("code", "is_lost"), [(-32601, False), (-32001, True)])
+async def test_a_method_that_is_not_found_is_no_lost_session(code: int, is_lost: bool) -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        return asked.error(code, "not found", 404) if asked.about == "ping" else await plain(asked)
+
+    async with linked(respond) as (link, _, listener):
+        await opened(link)
+        if is_lost:
+            with pytest.raises(SessionLost):
+                await link.request(PING)
+        else:
+            assert isinstance(await link.request(PING), Failure)
+        assert bool(listener.lost) == is_lost
+
+
+async def test_a_stream_that_is_not_found_is_no_lost_session() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        return web.Response(status=404, text="Cannot GET /mcp") if asked.method == "GET" else await plain(asked)
+
+    async with linked(respond) as (link, seen, listener):
+        await opened(link)
+        assert isinstance(await link.request(PING), Response)
+        assert len(seen.about("GET")) == 1
+        assert listener.lost == []
+
+
+async def test_a_stream_that_is_no_longer_found_is_a_lost_session() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        if asked.method != "GET":
+            return await plain(asked)
+        return web.Response(status=404) if "Last-Event-ID" in asked.headers else await told(asked)
+
+    async def told(asked: Asked) -> web.StreamResponse:
+        events = await asked.stream()
+        await events.send({"jsonrpc": "2.0", "method": "notifications/x"}, id="1", retry=1)
+        return events.response
+
+    async with linked(respond) as (link, _, listener):
+        await opened(link)
+        await until(lambda: listener.lost != [])
+        assert isinstance(listener.lost[0], SessionLost)
+
+
+async def test_an_answer_on_a_stream_that_cannot_be_read_fails_at_once() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        events = await asked.stream()
+        await events.send('{"jsonrpc":"2.0","id":%d,"result":NaN}' % asked.message["id"])  # noqa: UP031 - braces
+        await asyncio.sleep(PATIENCE_S)
+        return events.response
+
+    async with linked(respond) as (link, _, _):
+        with pytest.raises(LinkClosed, match="an answer that is no message"):
+            await link.request(PING, Patience("ping", 3.0))
+
+
+async def test_a_page_in_place_of_an_answer_is_called_one() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        return web.Response(text="<html>log in</html>", content_type="text/html")
+
+    async with linked(respond) as (link, _, _):
+        with pytest.raises(LinkClosed, match="answered with a web page, and no message"):
+            await link.request(PING)

@@ -1,6 +1,7 @@
 """HTTP+SSE of 2024 as a client."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -195,3 +196,62 @@ async def test_the_old_transport_is_found_after_both_newer_forms_failed(tmp_path
         assert [each.about for each in seen.asked][:3] == ["server/discover", "initialize", "GET"]
         await pool.close()
         old.end.set()
+
+
+class InPlace(Old):
+    """Answers where it is asked, in this way, and not on its stream."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self._way = way
+
+    async def respond(self, asked: Asked) -> web.StreamResponse:
+        if asked.method == "GET" or "id" not in asked.message:
+            return await super().respond(asked)
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": asked.message["id"], "result": {}}
+        if self._way == "events":
+            events = await asked.stream()
+            await events.send(answer)
+            await asyncio.sleep(SHORT_S)
+            return events.response
+        if self._way == "nod":
+            asyncio.get_running_loop().call_later(0.1, asyncio.ensure_future, self.say(answer))
+        bodies: dict[str, Any] = {
+            "no id": {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "what?"}},
+            "nod": {"ok": True},
+            "other": {"jsonrpc": "2.0", "id": 99_999, "result": {}},
+        }
+        if self._way == "page":
+            return web.Response(text="<html>log in</html>", content_type="text/html")
+        if self._way == "broken":
+            return web.Response(text=json.dumps({**answer, "result": float("nan")}))
+        status = 202 if self._way == "taken" else 200
+        return web.json_response(bodies.get(self._way, answer), status=status)
+
+
+SHORT_S = 3.0
+
+
+@pytest.mark.parametrize("way", ["json", "taken", "events", "nod"])
+async def test_an_answer_to_the_post_counts(way: str) -> None:
+    async with linked(InPlace(way)) as (link, _, _):
+        assert await link.request(OutgoingRequest("ping"), Patience("ping", SHORT_S)) == Response(b"1", b"{}")
+
+
+@pytest.mark.parametrize(("way", "told"), [("page", "a web page"), ("broken", "no message")])
+async def test_a_post_that_is_answered_with_nonsense_fails_at_once(way: str, told: str) -> None:
+    async with linked(InPlace(way)) as (link, _, _):
+        with pytest.raises(LinkClosed, match=told):
+            await link.request(OutgoingRequest("ping"), Patience("ping", SHORT_S))
+
+
+async def test_an_error_without_an_id_is_about_what_was_posted() -> None:
+    async with linked(InPlace("no id")) as (link, _, _):
+        answer = await link.request(OutgoingRequest("ping"), Patience("ping", SHORT_S))
+        assert isinstance(answer, Failure)
+
+
+async def test_the_answer_to_another_request_is_not_that_of_this() -> None:
+    async with linked(InPlace("other")) as (link, _, _):
+        with pytest.raises(RequestTimeout):
+            await link.request(OutgoingRequest("ping"), Patience("ping", 0.3))

@@ -4,9 +4,12 @@ import asyncio
 import gc
 import json
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from aiohttp import web
 from msgspec import Raw
 
 from clawft.catalog.snapshot import ProviderOffer, build
@@ -18,9 +21,12 @@ from clawft.upstream.offer import server_offer
 from clawft.upstream.offer.definition import read_tool
 from clawft.upstream.offer.list_reading import ListReading, cost_of, read_resource
 from clawft.upstream.offer.room import COMMON_BYTES, Room
+from clawft.upstream.pool import Pool
 from clawft.upstream.session.paging import MAX_ITEMS
 from clawft.upstream.spec import UpstreamSpec
+from clawft.upstream.ways import ways_to
 from tests.requirements import requirement
+from tests.servers.web import Asked, serve
 from tests.upstream.support import Tables, answers, pool, table, tool, until
 
 CAPABLE: Scripted = {
@@ -228,3 +234,37 @@ async def test_status_says_that_pages_lead_in_a_circle(tmp_path: Path) -> None:
     async with pool(tmp_path, Tables({"a": answers(**{"tools/list": circle})})) as p:
         await p.connect(table("a"))
         assert p.server_status("a").left_out[-1] == "its tools behind a cursor that leads back to a page we have seen"
+
+
+def _page(asked: Asked) -> web.Response:
+    return web.Response(text="<html>log in</html>", content_type="text/html")
+
+
+NO_LISTS: dict[str, Callable[[Asked], web.Response]] = {
+    "a web page": _page,
+    "sent nothing back": lambda asked: web.Response(status=202),
+    "no message": lambda asked: web.Response(text='{"jsonrpc":'),
+    "something else": lambda asked: web.json_response({"jsonrpc": "2.0", "id": 99_999, "result": {}}),
+}
+
+
+@requirement("POOL-18", "QUAL-03")
+@pytest.mark.parametrize("told", NO_LISTS)
+async def test_a_list_that_is_none_over_http_costs_that_list_alone(tmp_path: Path, told: str) -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        lists: dict[str, Any] = {"tools/list": {"tools": [tool("one")]}, "resources/list": {"resources": []}}
+        if asked.about == "initialize":
+            return asked.result(CAPABLE)
+        if asked.about == "prompts/list":
+            return NO_LISTS[told](asked)
+        if asked.about == "resources/templates/list":
+            return asked.result({"resourceTemplates": []})
+        return asked.result(lists[asked.about]) if asked.about in lists else web.Response(status=405)
+
+    async with serve(respond) as site:
+        p = Pool(tmp_path, ways_to, [])
+        done = await p.connect(UpstreamSpec("a", url=site.url))
+        status = p.server_status("a")
+        await p.close()
+    assert (done.errors, status.tools) == ({}, ("one",))
+    assert [why for why in status.left_out if "its prompts" in why and told in why] == list(status.left_out) != []

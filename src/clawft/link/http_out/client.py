@@ -5,15 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
+from io import BytesIO
 from typing import TYPE_CHECKING
 
-from clawft.errors import LinkClosed, LinkRefused, NeedsAuth, WireError
+from clawft.errors import (
+    METHOD_NOT_FOUND,
+    LinkClosed,
+    LinkRefused,
+    MessageTooLong,
+    NeedsAuth,
+    ProtocolFailure,
+    WireError,
+)
 from clawft.link.faults import Faults
 from clawft.link.share.noise import Noise
+from clawft.link.share.turns import ALONE_FROM, AwaitedTurn, LinkSender
 from clawft.wire import jsonrpc
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.headers import legible
-from clawft.wire.jsonrpc import Failure
+from clawft.wire.jsonrpc import Failure, Response
 from clawft.wire.revisions import REVISIONS
 from clawft.wire.secrets import mask_url
 
@@ -100,12 +110,39 @@ async def refused(url: str, response: ClientResponse) -> LinkRefused:
 
 def refusal(url: str, status: int, body: bytes) -> LinkRefused:
     """A page is for people: its beginning would tell nobody what is wrong."""
-    if body.lstrip()[:1] == b"<":
-        said, hint = "a web page, and no message", "is this the address of an MCP server? Many end in /mcp"
+    if is_page(body):
+        said, hint = _PAGE, _PAGE_HINT
     else:
         said, hint = " ".join(body[:EXCERPT].decode(errors="replace").split()), ""
     told = f"{url} answered with status {status}"
     return LinkRefused(f"{told}: {said}" if said else told, http_status=status, hint=hint)
+
+
+async def read_body(url: str, response: ClientResponse, limit: int, sender: LinkSender) -> bytes:
+    """The whole of an answer, large ones one at a time. Raises MessageTooLong."""
+    # BytesIO gives its bytes away without a copy; it is closed, as what ends badly may be kept by its own traceback
+    with AwaitedTurn(sender, response.close) as turn, BytesIO() as whole:
+        async for part in response.content.iter_chunked(READ_AHEAD):
+            whole.write(part)
+            size = whole.tell()
+            if size > limit:
+                raise MessageTooLong(f"{url} sent more than {limit} bytes")
+            if size >= ALONE_FROM:
+                await turn.wait(size)
+        return whole.getvalue()
+
+
+def no_message(url: str, body: bytes, wrong: WireError) -> LinkClosed:
+    if is_page(body):
+        return LinkClosed(f"{url} answered with {_PAGE}", hint=_PAGE_HINT)
+    return LinkClosed(f"{url} sent something that is no message: {wrong}")
+
+
+def is_page(body: bytes) -> bool:
+    return body.lstrip()[:1] == b"<"
+
+
+_PAGE, _PAGE_HINT = "a web page, and no message", "is this the address of an MCP server? Many end in /mcp"
 
 
 def is_failure(body: bytes) -> bool:
@@ -113,6 +150,24 @@ def is_failure(body: bytes) -> bool:
         return isinstance(jsonrpc.decode(body), Failure)
     except WireError:
         return False
+
+
+def is_unknown_method(body: bytes, id: int) -> bool:
+    """Is it this very request that was not found, and not the session?"""
+    try:
+        answer = jsonrpc.decode(body)
+        if not isinstance(answer, Failure) or answer.id != b"%d" % id:
+            return False
+        return answer.read().error_code == METHOD_NOT_FOUND
+    except (WireError, ProtocolFailure):
+        return False
+
+
+def answers(message: Response | Failure, id: int | None) -> bool:
+    """An error may come without our id: a server that could not read the request did not see it."""
+    if id is None:
+        return False
+    return message.id == b"%d" % id or (isinstance(message, Failure) and message.id == jsonrpc.NULL)
 
 
 class ClientExchange:

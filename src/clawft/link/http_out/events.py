@@ -71,6 +71,8 @@ class StreamPlace:
     """Where we are in a stream: the last event seen, and how long the server wants us to stay away."""
 
     def __init__(self) -> None:
+        self.was_open = False
+        """Has there been such a stream?"""
         self.last_id = ""
         self.retry_seconds = STREAM_RETRY_SECONDS
         self.events = 0

@@ -27,20 +27,23 @@ from clawft.link.base import Credentials, Incoming, LinkKind, Lost, OutgoingRequ
 from clawft.link.http_out.client import (
     ASIDE_SECONDS,
     NO_ANSWER_STATUS,
-    READ_AHEAD,
     ClientExchange,
     ClientLink,
+    answers,
     close_client,
     is_failure,
+    is_unknown_method,
     needs_auth,
+    no_message,
     open_client,
+    read_body,
     refusal,
     refused,
 )
 from clawft.link.http_out.events import EVENTS, MAX_RETRY_SECONDS, SHOWN_BAD_EVENTS, StreamPlace, events_of
 from clawft.link.http_out.notice_stream import NoticeStream
 from clawft.link.patience import Patience, within
-from clawft.link.share.turns import ALONE_FROM, AwaitedTurn, LinkSender
+from clawft.link.share.turns import LinkSender
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import OpenRequests
 from clawft.wire.framing import DEFAULT_LIMIT
@@ -127,7 +130,7 @@ class HttpLink(ClientLink):
             if response.content_type == EVENTS:
                 answer = await self._answer_in_stream(id, response, resumable=not outgoing.revision)
             else:
-                answer = self._answer_to(id, await self._read(response))
+                answer = self._answer_to(id, await self._read(id, response))
             if outgoing.method == "initialize" and isinstance(answer, Response):
                 self._session_id = self._read_session_id(response)
             return answer
@@ -139,13 +142,10 @@ class HttpLink(ClientLink):
         raise LinkClosed(f"{self._url} gave us a session id of other characters than the visible ones of ASCII")
 
     def _answer_to(self, id: int, body: bytes) -> Response | Failure:
-        """An error may come without our id: a server that could not read the request did not see it."""
         room = BytesIO(body)
         del body  # which may be large, see `inplace`
         answer = self._decode(id, room)
-        if isinstance(answer, Response | Failure) and answer.id == b"%d" % id:
-            return answer
-        if isinstance(answer, Failure) and answer.id == jsonrpc.NULL:
+        if isinstance(answer, Response | Failure) and answers(answer, id):
             return answer
         raise LinkClosed(f"{self._url} answered with something else than the answer to our request")
 
@@ -209,50 +209,52 @@ class HttpLink(ClientLink):
             return
         if response.status == 401:
             raise needs_auth(self._url, response)
-        if response.status == 404 and self._session_id:
+        if response.status == 404 and self._session_id and response.content_type != "application/json":
             raise SessionLost(f"{self._url} has forgotten our session")
         if response.content_type != "application/json" or response.status == 403 or "Location" in response.headers:
             raise await refused(self._url, response)
 
-    async def _read(self, response: ClientResponse) -> bytes:
-        # BytesIO gives its bytes away without a copy; it is closed, as what ends badly may be kept by its own traceback
-        with AwaitedTurn(self._sender, response.close) as turn, BytesIO() as whole:
-            async for part in response.content.iter_chunked(READ_AHEAD):
-                whole.write(part)
-                size = whole.tell()
-                if size > self._limit:
-                    raise MessageTooLong(f"{self._url} sent more than {self._limit} bytes")
-                if size >= ALONE_FROM:
-                    await turn.wait(size)
-            body = whole.getvalue()
+    async def _read(self, id: int, response: ClientResponse) -> bytes:
+        body = await read_body(self._url, response, self._limit, self._sender)
+        if response.status == 404 and self._session_id and not is_unknown_method(body, id):
+            raise SessionLost(f"{self._url} has forgotten our session")
         if response.status >= NO_ANSWER_STATUS and not is_failure(body):
             raise refusal(self._url, response.status, body)
         return body
 
     def _decode(self, id: int, body: BytesIO) -> Message:
         try:
-            if self._batches:
+            if self._batches and jsonrpc.is_batch(body.getvalue()):
                 body = BytesIO(self._answer_among(id, body.getvalue()))
             size = body.seek(0, SEEK_END)
             if not size:
                 raise LinkClosed(f"{self._url} took our request and sent nothing back")
             return jsonrpc.decode(body.getvalue()) if size < LARGE else jsonrpc.decode_large(body)
         except WireError as wrong:
-            raise LinkClosed(f"{self._url} sent something that is no message: {wrong}") from None
+            raise no_message(self._url, body.getvalue(), wrong) from None
 
     def _answer_among(self, id: int | None, body: bytes) -> bytes:
-        """Of messages that came together the one that is an answer, after the others were heard."""
-        members = jsonrpc.unpacked(body)
-        if not members:
-            return body
+        """Of messages that came together the first that answers this request, after the others were heard."""
         answer = b""
-        for member in members:
-            message = jsonrpc.decode(member)
+        for member in jsonrpc.unpack(body):
+            message = self._member(id, member)
             if isinstance(message, Request | Notification):
                 self._incoming(message, id)
-            else:
+            elif message is not None and (answer or not answers(message, id)):
+                self._unasked += 1
+            elif message is not None:
                 answer = member
         return answer
+
+    def _member(self, id: int | None, member: bytes) -> Message | None:
+        """One that cannot be read costs none of the others, unless it is the answer that is waited for."""
+        try:
+            return jsonrpc.decode(member)
+        except WireError as wrong:
+            if _is_meant_for(id, member):
+                raise
+            self._note_bad_event(wrong)
+            return None
 
     async def _answer_in_stream(self, id: int, response: ClientResponse, *, resumable: bool) -> Response | Failure:
         """Read until our answer comes; come back to the stream where the server sends us away for a while."""
@@ -304,16 +306,22 @@ class HttpLink(ClientLink):
     def _message(self, event: SseEvent, id: int | None) -> Message | None:
         if not event.data or event.event != "message":
             return None
+        data = event.data.encode()
         try:
-            if self._batches:
-                answer = self._answer_among(id, event.data.encode())
+            if self._batches and jsonrpc.is_batch(data):
+                answer = self._answer_among(id, data)
                 return jsonrpc.decode(answer) if answer else None
-            return jsonrpc.decode(event.data.encode())
+            return jsonrpc.decode(data)
         except WireError as wrong:
-            self._bad_events += 1
-            if self._bad_events <= SHOWN_BAD_EVENTS:
-                log.warning("%s sent an event that is no message: %s", self._url, wrong)
+            self._note_bad_event(wrong)
+            if _is_meant_for(id, data):
+                raise LinkClosed(f"{self._url} sent an answer that is no message: {wrong}") from None
             return None
+
+    def _note_bad_event(self, wrong: WireError) -> None:
+        self._bad_events += 1
+        if self._bad_events <= SHOWN_BAD_EVENTS:
+            log.warning("%s sent an event that is no message: %s", self._url, wrong)
 
     async def _listen_once(self, place: StreamPlace) -> bool:
         """The stream for what belongs to no request, to its end; False if there is none."""
@@ -322,10 +330,11 @@ class HttpLink(ClientLink):
             headers["Last-Event-ID"] = place.last_id
         async with self._exchange(self._open_client(), "GET", self._target, headers, None) as response:
             self._listening.heard_of.set()
-            if response.status == 404 and self._session_id:
+            if response.status == 404 and self._session_id and place.was_open:  # else there is no such stream
                 raise SessionLost(f"{self._url} has forgotten our session")
             if response.status >= NO_ANSWER_STATUS or response.content_type != EVENTS:
                 return False
+            place.was_open = True
             await self._read_stream(None, response, place)
         return True
 
@@ -351,3 +360,10 @@ class HttpLink(ClientLink):
                 pass
         except LinkError:
             log.debug("%s did not take our goodbye", self._url)
+
+
+def _is_meant_for(id: int | None, data: bytes) -> bool:
+    """Is something that cannot be read the answer to this request, or may that be among it?"""
+    if id is None:
+        return False
+    return jsonrpc.likely_answer(data) == b"%d" % id or jsonrpc.unread_answers(data) != ""

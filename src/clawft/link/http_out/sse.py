@@ -26,9 +26,13 @@ from clawft.link.http_out.client import (
     CONNECT_SECONDS,
     NO_ANSWER_STATUS,
     ClientLink,
+    answers,
     close_client,
+    is_page,
     needs_auth,
+    no_message,
     open_client,
+    read_body,
     refused,
 )
 from clawft.link.http_out.events import EVENTS, SHOWN_BAD_EVENTS, events_of
@@ -42,6 +46,8 @@ from clawft.wire.sse import TOO_LONG, SseEvent
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
     from aiohttp import ClientResponse, ClientSession
 
+Awaited = tuple[int, "asyncio.Future[Response | Failure]"]
+"""The id of a request, and whoever waits for the answer."""
 MAX_ENDPOINT = 8 * 1024
 """Characters of the place to post to."""
 
@@ -60,6 +66,7 @@ class SseLink(ClientLink):
         self._lost = lost
         self._waiting: OpenRequests[asyncio.Future[Response | Failure]] = OpenRequests()
         self._client = open_client()
+        self._sender = LinkSender()
         self._endpoint: asyncio.Future[str] = self._loop.create_future()
         self._stream = self._loop.create_task(self._run())
         try:
@@ -74,7 +81,8 @@ class SseLink(ClientLink):
         waiter: asyncio.Future[Response | Failure] = self._loop.create_future()
         id = self._waiting.open(waiter)
         try:
-            return await within(patience, self._ask(jsonrpc.request(id, outgoing.method, outgoing.params), waiter))
+            message = jsonrpc.request(id, outgoing.method, outgoing.params)
+            return await within(patience, self._ask(id, message, waiter))
         except BaseException:
             if self._broken is None and outgoing.method != "initialize":
                 self._aside(jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id))
@@ -83,9 +91,9 @@ class SseLink(ClientLink):
             self._waiting.close(id)
             waiter.cancel()
 
-    async def _ask(self, message: bytes, waiter: asyncio.Future[Response | Failure]) -> Response | Failure:
+    async def _ask(self, id: int, message: bytes, waiter: asyncio.Future[Response | Failure]) -> Response | Failure:
         """What the stream says counts at once, be it the answer or its end; the POST may never be answered."""
-        posting = self._loop.create_task(self._post(message))
+        posting = self._loop.create_task(self._post(message, (id, waiter)))
         self._keep(posting)
         try:
             await asyncio.wait({posting, waiter}, return_when=asyncio.FIRST_COMPLETED)
@@ -127,12 +135,44 @@ class SseLink(ClientLink):
             self.refused_notice = f"{self._url} took no notification: {failed}"
             log.warning("%s", self.refused_notice)
 
-    async def _post(self, message: bytes) -> None:
+    async def _post(self, message: bytes, awaited: Awaited | None = None) -> None:
+        """`awaited` is the answer to a request, which some servers give right here."""
         if self._broken is not None or self._client is None:
             raise self._broken or LinkClosed(f"the link to {self._url} is closed")
         headers = {**self._configured, "Content-Type": "application/json"}
         async with self._exchange(self._client, "POST", self._endpoint.result(), headers, message) as response:
             await self._check(response)
+            if awaited is not None and not awaited[1].done():
+                await self._take_reply(*awaited, response)
+
+    async def _take_reply(self, id: int, waiter: asyncio.Future[Response | Failure], response: ClientResponse) -> None:
+        """An answer belongs on the stream; one that comes here counts as well. Most of what comes is but a nod."""
+        waiter.add_done_callback(lambda _: response.close())  # whatever else would follow
+        if response.content_type == EVENTS:
+            async for event in events_of(response, self._limit, self._noise, self._sender):
+                self._take_answer(id, event.data.encode())
+        else:
+            self._take_answer(id, await self._read_reply(response))
+
+    async def _read_reply(self, response: ClientResponse) -> bytes:
+        import aiohttp  # loaded already: the client exists
+
+        try:
+            return await read_body(self._url, response, self._limit, self._sender)
+        except (aiohttp.ClientError, OSError):
+            return b""  # the stream may tell more
+
+    def _take_answer(self, id: int, body: bytes) -> None:
+        try:
+            message = jsonrpc.decode(body)
+        except WireError as wrong:
+            if is_page(body) or jsonrpc.likely_answer(body) == b"%d" % id:
+                raise no_message(self._url, body, wrong) from None
+            return
+        if isinstance(message, Response | Failure) and answers(message, id):
+            waiter = self._waiting.take(b"%d" % id)
+            if waiter is not None and not waiter.done():
+                waiter.set_result(message)
 
     async def _check(self, response: ClientResponse) -> None:
         if response.status == 401:
@@ -157,7 +197,7 @@ class SseLink(ClientLink):
             await self._check(response)
             if response.content_type != EVENTS:
                 raise LinkRefused(f"{self._url} offers no event stream", http_status=response.status)
-            async for event in events_of(response, self._limit, self._noise, LinkSender(), skips=True):
+            async for event in events_of(response, self._limit, self._noise, self._sender, skips=True):
                 began = time.monotonic()
                 if not self._take(event) and (pause := self._noise.heard(len(event.data), began)):
                     await asyncio.sleep(pause)
@@ -195,6 +235,8 @@ class SseLink(ClientLink):
                 log.warning("%s sent an event that is no message: %s", self._url, wrong)
             for each in members or (data,):
                 self._fail(jsonrpc.likely_answer(each), ProtocolFailure(f"the answer is no message: {wrong}"))
+            if not members and (why := jsonrpc.unread_answers(data)):
+                self._fail_all(ProtocolFailure(f"the answer cannot be read: {why}"))
             return False
         if not isinstance(message, Response | Failure):
             self._incoming(message, None)

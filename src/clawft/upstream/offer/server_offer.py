@@ -9,6 +9,7 @@ from msgspec import Raw, Struct
 from clawft.errors import (
     METHOD_NOT_FOUND,
     JsonRpcFailure,
+    LinkClosed,
     LinkRefused,
     MessageTooLong,
     ProtocolFailure,
@@ -123,7 +124,9 @@ async def _ask_for(session: Session, method: str, member: str, reading: BesideRe
         return True
     try:
         reading.rest = await session.read_list(method, member, reading.take, BESIDE_SECONDS)
-    except FAILED_LIST as failed:
+    except (*FAILED_LIST, LinkClosed) as failed:
+        if isinstance(failed, LinkClosed) and session.link.kind != "http":
+            raise  # which has an exchange for each request; of a pipe or a stream nothing is left
         unknown = isinstance(failed, JsonRpcFailure) and failed.error_code == METHOD_NOT_FOUND
         reading.drop("" if unknown else failed.message)
         return not isinstance(failed, RequestTimeout)
