@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 from typing import Any
@@ -13,6 +16,8 @@ import pytest
 from clawft.upstream.circle import DEPTH, MAX_DEPTH
 from tests.requirements import requirement
 from tests.servers.idp import free_port
+
+SETTLED_S = 60.0
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]  # processes that start processes
 
@@ -50,3 +55,33 @@ def test_a_gateway_that_is_a_server_of_itself_over_http_is_told_so(
         process.kill()
         process.communicate(timeout=30)
     assert "status 508: this gateway is a server of itself" in told
+
+
+@requirement("QUAL-03")
+def test_gateways_that_are_servers_of_one_another_come_to_an_end(
+    weft: list[str], environment: dict[str, str], workspace: Path
+) -> None:
+    """Each would offer what the other offers of its own, under ever longer names."""
+    ports = (free_port(), free_port())
+    with ExitStack() as ends:
+        first, _ = (ends.enter_context(_serving(weft, environment, workspace, *each)) for each in (ports, ports[::-1]))
+        until = time.monotonic() + SETTLED_S
+        while "more than 4 gateways: do they serve one another?" not in first.read_text():
+            assert time.monotonic() < until
+            time.sleep(0.2)
+
+
+@contextmanager
+def _serving(weft: list[str], environment: dict[str, str], workspace: Path, port: int, other: int) -> Generator[Path]:
+    """A gateway with a home of its own, whose server is the other one: what it says."""
+    servers = {"mcpServers": {"other": {"url": f"http://127.0.0.1:{other}/mcp"}}}
+    words = [*weft, "gateway", "--no-auth", "--port", str(port), "--mcp-config", json.dumps(servers)]
+    own = {**environment, "CLAWFT_HOME": f"{environment['CLAWFT_HOME']}-{port}"}
+    said = workspace / f"said-{port}"
+    with said.open("w") as stderr:
+        process = subprocess.Popen(words, cwd=workspace, env=own, stdout=DEVNULL, stderr=stderr)
+    try:
+        yield said
+    finally:
+        process.kill()
+        process.wait(30)

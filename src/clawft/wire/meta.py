@@ -27,6 +27,9 @@ NEEDS = OUR_PREFIX + "needs"
 DELEGATES = OUR_PREFIX + "delegates"
 """How many delegates stand above a call: the next weft cannot know it otherwise, and they may call in circles."""
 
+HOPS = OUR_PREFIX + "hops"
+"""How many gateways of ours a definition has come through: they may serve one another."""
+
 MAX_EXTENSION_BYTES = 4 * 1024
 """Of what a client says about extensions that are between it and the servers."""
 

@@ -18,6 +18,7 @@ from msgspec import Raw
 
 from clawft.model import ForeignPrompt, ForeignResource, ForeignTemplate, Tool
 from clawft.upstream.offer.definition import read_tool
+from clawft.upstream.offer.hops import MAX_HOPS, one_further
 from clawft.upstream.offer.room import RoomPlace
 from clawft.upstream.session.paging import MAX_LIST_BYTES
 from clawft.wire.methods import METHODS
@@ -47,8 +48,17 @@ class ListReading(Generic[T]):
     """One list of one server."""
 
     def __init__(
-        self, part: str, server: str, read: Callable[[bytes], T], place: RoomPlace, before: Sequence[T]
+        self,
+        part: str,
+        server: str,
+        read: Callable[[bytes], T],
+        place: RoomPlace,
+        before: Sequence[T],
+        *,
+        passed_on: bool = False,
     ) -> None:
+        """`passed_on`: it comes from another gateway of ours."""
+        self._passed_on = passed_on
         self._part = part
         self._server = server
         self._read = read
@@ -58,6 +68,7 @@ class ListReading(Generic[T]):
         self._wrong: list[str] = []
         self._no_use = 0
         self._too_large = 0
+        self._too_far = 0
         self._failed = ""
         self._listed = 0
         self._size = 0
@@ -105,7 +116,11 @@ class ListReading(Generic[T]):
         if len(raw) > MAX_ITEM_BYTES:
             self._too_large += 1
             return
-        item = self._known(bytes(raw))
+        wire = one_further(bytes(raw)) if self._passed_on else bytes(raw)
+        if not wire:
+            self._too_far += 1
+            return
+        item = self._known(wire)
         if item is None or self._is_misnamed(item):
             return
         size = self._size + cost_of(item)
@@ -164,11 +179,17 @@ class ListReading(Generic[T]):
         if self._too_large:
             told = "%s: %d of its %s are left out, with over %d bytes"
             log.warning(told, self._server, self._too_large, self._part, MAX_ITEM_BYTES)
+        if self._too_far:
+            log.warning("%s: %s are left out", self._server, self._far())
         if self.is_full:
             told = "%s: no room for all its %s, the first %d are offered"
             log.warning(told, self._server, self._part, len(self.items))
         if self.rest:
             log.warning("%s: its %s %s are left out", self._server, self._part, self.rest)
+
+    def _far(self) -> str:
+        behind = f"which come through more than {MAX_HOPS} gateways: do they serve one another?"
+        return f"{self._too_far} of its {self._part}, {behind}"
 
     def left_out(self) -> Iterator[str]:
         """For whoever wonders why something is not there; each is told in the log at more length."""
@@ -177,6 +198,8 @@ class ListReading(Generic[T]):
             yield f"{self._wrong[0]}{more}"
         if self._too_large:
             yield f"{self._too_large} of its {self._part}, with over {MAX_ITEM_BYTES} bytes"
+        if self._too_far:
+            yield self._far()
         if self.rest:
             yield f"its {self._part} {self.rest}"
         if self._failed:

@@ -18,6 +18,7 @@ from clawft.errors import (
 from clawft.model import Era, ForeignPrompt, ForeignResource, ForeignTemplate, Tool
 from clawft.upstream.offer.cache import RememberedOffer
 from clawft.upstream.offer.definition import read_tool
+from clawft.upstream.offer.hops import is_gateway
 from clawft.upstream.offer.list_reading import ListReading, read_prompt, read_resource, read_template, wire_of
 from clawft.upstream.offer.room import RoomPlace
 from clawft.upstream.session.peer import Peer
@@ -58,13 +59,17 @@ NOTHING = ServerOffer()
 class ListReadings:
     """All lists of a server, read anew."""
 
-    def __init__(self, server: str, place: RoomPlace, era: Era, before: ServerOffer, *, tasks: bool) -> None:
+    def __init__(
+        self, server: str, place: RoomPlace, era: Era, before: ServerOffer, *, tasks: bool, passed_on: bool = False
+    ) -> None:
         own = era.value if tasks else ""
         known = before if (before.era, before.tasks) == (era, tasks) else NOTHING  # where it means another tool
-        self.tools = ListReading("tools", server, lambda wire: read_tool(wire, own), place, known.tools)
-        self.prompts = ListReading("prompts", server, read_prompt, place, before.prompts)
-        self.resources = ListReading("resources", server, read_resource, place, before.resources)
-        self.templates = ListReading("templates", server, read_template, place, before.templates)
+        self.tools = ListReading(
+            "tools", server, lambda wire: read_tool(wire, own), place, known.tools, passed_on=passed_on
+        )
+        self.prompts = ListReading("prompts", server, read_prompt, place, before.prompts, passed_on=passed_on)
+        self.resources = ListReading("resources", server, read_resource, place, before.resources, passed_on=passed_on)
+        self.templates = ListReading("templates", server, read_template, place, before.templates, passed_on=passed_on)
         self._era = era
         self._tasks = tasks
 
@@ -96,7 +101,8 @@ class ListReadings:
 async def ask(session: Session, server: str, place: RoomPlace, before: ServerOffer) -> ServerOffer:
     """Everything the server declares, and nothing it does not."""
     peer = session.peer
-    readings = ListReadings(server, place, peer.era, before, tasks=peer.knows_tasks)
+    passed_on = is_gateway(peer)
+    readings = ListReadings(server, place, peer.era, before, tasks=peer.knows_tasks, passed_on=passed_on)
     if peer.supports("tools"):
         await _ask_for_tools(session, readings.tools)
     silent = ""
