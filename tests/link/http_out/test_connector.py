@@ -198,3 +198,13 @@ async def test_of_sites_that_do_not_read_the_first_gives_way_and_its_caller_hear
         for call in calls[1:]:
             call.cancel()
         await asyncio.wait(calls)
+
+
+@requirement("LINK-16")
+async def test_who_leaves_before_the_answer_was_reached() -> None:
+    async def vice(asked: Asked) -> None:
+        asked.close()
+
+    async with linked(vice) as (link, _):
+        with pytest.raises(LinkError, match="/mcp broke off: it closed the connection before its answer was whole"):
+            await link.request(CALL)

@@ -198,10 +198,10 @@ class ClientExchange:
 
     def _closed(self, what: str, error: BaseException) -> LinkClosed:
         """Errors of the library name the whole address; ours do not."""
-        from clawft.link.http_out.connect_failure import advice, is_no_http, reason  # as aiohttp
+        from clawft.link.http_out.connect_failure import advice, has_left, is_no_http, reason  # as aiohttp
 
         shown = mask_url(self._url)
-        what = "sent an answer that is no HTTP" if is_no_http(error) else what
+        what = "sent an answer that is no HTTP" if is_no_http(error) else "broke off" if has_left(error) else what
         return LinkClosed(f"{shown} {what}: {reason(error).replace(self._url, shown)}", hint=advice(error))
 
 

@@ -24,12 +24,20 @@ MAX_TOLD_CHARS = 200
 """Of what is wrong with an answer that is no HTTP."""
 
 _NOT_WHOLE = "Response payload is not completed"
+_LEFT = "Server disconnected"
 _CODING = "Can not decode content-encoding:"
 
 
 def is_no_http(error: BaseException) -> bool:
     """It was reached, and has answered with something else; the library calls that a bad request, with status 400."""
     return isinstance(error, NO_HTTP)
+
+
+def has_left(error: BaseException) -> bool:
+    """It was reached, and is gone before it has answered; where we have ended it ourselves there are words of ours."""
+    if not isinstance(error, aiohttp.ServerDisconnectedError):
+        return False
+    return not isinstance(error.message, str) or error.message == _LEFT
 
 
 def reason(error: BaseException) -> str:
@@ -41,7 +49,7 @@ def reason(error: BaseException) -> str:
         return "it did not open the connection in time"
     if isinstance(error, aiohttp.ClientConnectorError):
         return _of_system(error.os_error)
-    if isinstance(error, aiohttp.ServerDisconnectedError) and not isinstance(error.message, str):
+    if has_left(error):
         return "it closed the connection before its answer was whole"  # not with the headers that came, of any kind
     if _CODING in str(error):
         return f"its answer is packed in a way that was not asked for, or not as it says ({_coding(str(error))})"
