@@ -17,8 +17,14 @@ _STARTS = {"li": "- ", "h1": "# ", "h2": "## ", "h3": "### ", "h4": "#### ", "h5
 _NAME = re.compile(r"/?[a-zA-Z][a-zA-Z0-9]*")
 _HREF = re.compile(r"""\shref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
+MAX_MARKS = 300_000
+"""Tags of a page, and whatever else begins like one: each takes some microseconds, and others wait meanwhile."""
 _MAX_TAG_CHARS = 4096
 """What lies beyond in a tag is not looked at for a link."""
+_PIECE = 65_536
+"""Characters that are worked on in one go: others wait as long."""
+_MAX_REFERENCE_CHARS = 40
+"""Of `&CounterClockwiseContourIntegral;`, the longest there is."""
 
 
 def readable(page: str, base: str = "") -> str:
@@ -26,10 +32,21 @@ def readable(page: str, base: str = "") -> str:
     return _Reader(page, base).text()
 
 
+def before_mark(page: str, most: int) -> str:
+    """The page up to the mark (`<`) that is one too many."""
+    if page.count("<") <= most:
+        return page
+    at = -1
+    for _ in range(most + 1):
+        at = page.find("<", at + 1)
+    return page[:at]
+
+
 class _Reader:
     def __init__(self, page: str, base: str) -> None:
         self.page = page
-        self.lower = page.lower() if len(page.lower()) == len(page) else page
+        lower = page.lower()
+        self.lower = lower if len(lower) == len(page) else page
         self.base = base
         self.out: list[str] = []
         self.href = ""
@@ -82,12 +99,25 @@ class _Reader:
         self.href = ""
 
     def words(self, source: str) -> None:
-        if source:
-            self.out.append(_SPACES.sub(" ", _plain(source)))
+        at = 0
+        while at < len(source):
+            end = _between_words(source, at, at + _PIECE)
+            self.out.append(_SPACES.sub(" ", _plain(source[at:end])))
+            at = end
 
     def after(self, mark: str, start: int) -> int:
         found = self.page.find(mark, start)
         return found + len(mark) if found >= 0 else len(self.page)
+
+
+def _between_words(source: str, start: int, end: int) -> int:
+    """Where to part a long text: not behind a blank, nor within what may stand for one character."""
+    if end >= len(source):
+        return len(source)
+    words = len(source[start:end].rstrip())
+    cut = start + words if words else end
+    reference = source.rfind("&", max(start + 1, cut - _MAX_REFERENCE_CHARS), cut)
+    return cut if reference < 0 else reference
 
 
 def _plain(source: str) -> str:
@@ -107,6 +137,9 @@ def _whole(target: str, base: str) -> str:
 
 def _tidy(text: str) -> str:
     """No spaces at the ends of lines, never more than one empty line."""
+    text = text.replace(" \n", "\n").replace("\n ", "\n")
+    while "\n\n\n" in text:  # a page may have millions of them, and each line takes its room in a list
+        text = text.replace("\n\n\n", "\n\n")
     lines = [line.strip() for line in text.split("\n")]
     kept = [line for at, line in enumerate(lines) if line or (at and lines[at - 1])]
     return "\n".join(kept).strip()

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any, Literal, cast
 from urllib.parse import urlencode, urlsplit
 
@@ -15,10 +16,11 @@ from clawft.auth.tokens import Login
 from clawft.auth.vault import Vault
 from clawft.auth.web import is_loopback
 from clawft.builtin.oauth2 import desk_with, no_login, vault_of
-from clawft.builtin.rest_answer import answer_of, failure_of, without_token
+from clawft.builtin.rest_answer import failure_of, reply_of, without_token
 from clawft.builtin.web import judge_by
 from clawft.errors import ExecutionFailed, InvalidArguments, LoginFailed, PermissionDenied
 from clawft.link.http_out.fetch import FetchBounds, FetchedAnswer, FetchRequest, fetch
+from clawft.link.share.workshop import searched
 from clawft.policy.globs import any_matches
 from clawft.policy.url import UrlPolicy
 from clawft.provider.context import ToolContext
@@ -76,7 +78,8 @@ def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], boo
         asked = read_request(method, url, body, headers or {}, body_type)
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
-                return answer_of(await _perform(desk, policy, vault_of(ctx), provider, account, asked, max_bytes))
+                found = await _perform(desk, policy, vault_of(ctx), provider, account, asked, max_bytes)
+                return await searched(found.body, "", partial(reply_of, found))
         except TimeoutError:
             raise ExecutionFailed(f"{asked.method} {url}: no answer within {REQUEST_SECONDS:g} s") from None
 

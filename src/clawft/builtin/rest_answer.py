@@ -2,14 +2,16 @@
 
 import base64
 import re
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote, urljoin
 
 import msgspec
+from msgspec import Raw
 
+from clawft.builtin.bounded_text import bounded_text
 from clawft.errors import ExecutionFailed
 from clawft.link.http_out.fetch import FetchedAnswer
-from clawft.model import CallToolResult
+from clawft.model import CallToolResult, Reply
 from clawft.store.concealed_secrets import HIDDEN, SHORTEST_CONCEALED
 
 EXCERPT = 2_000
@@ -31,35 +33,56 @@ def without_token(found: FetchedAnswer, token: str) -> FetchedAnswer:
     return msgspec.structs.replace(found, body=body, url=url, headers=headers)
 
 
+def reply_of(found: FetchedAnswer) -> Reply:
+    return Reply.of(answer_of(found))
+
+
 def answer_of(found: FetchedAnswer) -> CallToolResult:
     """The body in the form it has; a list that goes on says where."""
     value = body_of(found)
     links = links_of(found)
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    content: list[Any] = [] if value is None else [{"type": "text", "text": text}]
+    text = bytes(value).decode() if isinstance(value, Raw) else value
+    content: list[Any] = [] if text is None else [{"type": "text", "text": text}]
     if "next" in links:
         content.append({"type": "text", "text": f"the next page: {links['next']}"})
     structured: Any = msgspec.UNSET
     if not isinstance(value, str):
-        structured = cast("dict[str, Any]", value) if isinstance(value, dict) else {"result": value}
+        structured = value if text is not None and text.startswith("{") else {"result": value}
     meta: Any = {LINKS_KEY: links} if links else msgspec.UNSET
     return CallToolResult(content, structured, meta=meta)
 
 
-def body_of(found: FetchedAnswer) -> Any:
+def body_of(found: FetchedAnswer) -> Raw | str | None:
     """JSON as it is, text as text, everything else in base64; None where there is nothing."""
     if not found.body:
         return None
     if found.truncated:
-        return {"truncated": True, "content_type": found.content_type, "text": found.text()}
+        return _text_of(found)
     if found.content_type == "application/json" or found.content_type.endswith("+json"):
-        try:
-            return msgspec.json.decode(found.body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return found.text()
+        return _json_of(found.body) or _text_of(found)
     if found.content_type.startswith("text/") or found.content_type.endswith(("xml", "yaml", "javascript")):
-        return found.text()
-    return {"content_type": found.content_type, "base64": base64.b64encode(found.body).decode()}
+        return _text_of(found)
+    return _told(content_type=found.content_type, base64=base64.b64encode(found.body).decode())
+
+
+def _text_of(found: FetchedAnswer) -> Raw | str:
+    """With a word where some of it is missing."""
+    text, is_cut = bounded_text(found)
+    return _told(truncated=True, content_type=found.content_type, text=text) if is_cut else text
+
+
+def _json_of(body: bytes) -> Raw | None:
+    """Without blanks, and else as it was written: read into objects it may take thirty times its size."""
+    try:
+        compact = msgspec.json.format(body, indent=-1)
+        compact.decode()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return Raw(compact)
+
+
+def _told(**members: Any) -> Raw:
+    return Raw(msgspec.json.encode(members))
 
 
 def links_of(found: FetchedAnswer) -> dict[str, str]:

@@ -9,7 +9,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from clawft.auth.web import trusting
-from clawft.builtin.readable import readable
+from clawft.builtin.bounded_text import bounded_text
+from clawft.builtin.readable import MAX_MARKS, before_mark, readable
 from clawft.errors import ExecutionFailed, PermissionDenied
 from clawft.link.http_out.fetch import FetchBounds, FetchedAnswer, FetchRequest, Judge, fetch
 from clawft.link.share.workshop import searched
@@ -110,10 +111,11 @@ def page_of(found: FetchedAnswer, *, raw: bool) -> Page:
     kind = found.content_type
     if not _is_text(kind):
         raise ExecutionFailed(f"fetch: {found.url} is {kind}, not text", hint="only text documents can be fetched")
-    text = found.text()
+    text, is_cut = bounded_text(found)
     if not raw and kind in ("text/html", "application/xhtml+xml"):
-        text = readable(text, found.url)
-    return Page(found.url, found.status, kind, text, found.truncated)
+        marked = before_mark(text, MAX_MARKS)
+        text, is_cut = readable(marked, found.url), is_cut or len(marked) < len(text)
+    return Page(found.url, found.status, kind, text, is_cut)
 
 
 def search_address(endpoint: str, query: str) -> str:

@@ -2,7 +2,8 @@
 
 A name is resolved once per hop, the judge sees all its addresses, and the connection goes to these and no others, so a
 name that changes its mind between check and use gains nothing. Redirects are hops like the first. Bytes are counted
-after unpacking.
+after unpacking, and a large answer takes turns with the large messages of servers: many at once are not in memory at
+once.
 """
 
 import asyncio
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clawft.errors import InvalidArguments, LinkError, RequestTimeout
+from clawft.errors import Busy, InvalidArguments, LinkError, RequestTimeout
 from clawft.link.http_out.names import LOOKUPS
+from clawft.link.share.turns import ALONE_FROM, AwaitedTurn, LinkSender
 from clawft.wire.headers import legible
 from clawft.wire.secrets import mask_url
 
@@ -24,6 +26,10 @@ if TYPE_CHECKING:  # aiohttp and yarl cost some 100 ms to import: only when some
     from yarl import URL
 
 CHUNK_BYTES = 65_536
+UNPACKED_BYTES = 262_144
+"""What is unpacked in one go: a thousandth of it may come in."""
+TURN_SECONDS = 10.0
+"""How long a large answer waits for those of others."""
 AGENT = "clawft"
 
 MAX_CHARSET = 40
@@ -211,10 +217,14 @@ def _only_to(addresses: Sequence[tuple[socket.AddressFamily, str]]) -> Callable[
 
 async def _read(response: "ClientResponse", limit: int) -> FetchedAnswer:
     body = BodyUnpacker(response.headers.get("Content-Encoding", ""), limit)
-    async for chunk in response.content.iter_chunked(CHUNK_BYTES):
-        body.add(chunk)
-        if body.over:
-            break
+    with AwaitedTurn(LinkSender(), response.close) as turn:
+        async for chunk in response.content.iter_chunked(CHUNK_BYTES):
+            left = chunk
+            while left and not body.over:
+                left = body.add(left)
+                await _wait_for(turn, len(body.data))
+            if body.over:
+                break
     body.end()
     return FetchedAnswer(
         url=str(response.url),
@@ -225,6 +235,17 @@ async def _read(response: "ClientResponse", limit: int) -> FetchedAnswer:
         body=bytes(body.data),
         truncated=body.full,
     )
+
+
+async def _wait_for(turn: AwaitedTurn, size: int) -> None:
+    """Until more than these bytes may be held."""
+    if size < ALONE_FROM:
+        return
+    try:
+        async with asyncio.timeout(TURN_SECONDS):
+            await turn.wait(size)
+    except TimeoutError:
+        raise Busy("busy: too many large answers at once", hint="try again in a moment, or ask for less") from None
 
 
 class BodyUnpacker:
@@ -239,13 +260,16 @@ class BodyUnpacker:
         self._limit = limit
         self._gzip = zlib.decompressobj(_GZIP) if "gzip" in encoding.lower() else None
 
-    def add(self, chunk: bytes) -> None:
+    def add(self, chunk: bytes) -> bytes:
+        """As much of it as is unpacked in one go; what is left of it comes back."""
         self._begun = True
         room = self._limit - len(self.data)
-        self.data += self._unpack(chunk, room + 1)[: room + 1]
+        piece, left = self._unpack(chunk, min(room + 1, UNPACKED_BYTES))
+        self.data += piece[: room + 1]
         if len(self.data) > self._limit:
             del self.data[self._limit :]
             self.full = True
+        return left
 
     @property
     def over(self) -> bool:
@@ -257,10 +281,10 @@ class BodyUnpacker:
         if self._gzip is not None and self._begun and not self.over:
             raise LinkError("the answer breaks off in the middle of its gzip")
 
-    def _unpack(self, chunk: bytes, most: int) -> bytes:
+    def _unpack(self, chunk: bytes, most: int) -> tuple[bytes, bytes]:
         if self._gzip is None:
-            return chunk
+            return chunk, b""
         try:
-            return self._gzip.decompress(chunk, most)
+            return self._gzip.decompress(chunk, most), self._gzip.unconsumed_tail
         except zlib.error as wrong:
             raise LinkError(f"the answer is not valid gzip: {wrong}") from None
