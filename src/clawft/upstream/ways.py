@@ -39,8 +39,8 @@ def _over_http(spec: UpstreamSpec, login: Credentials | None) -> list[Callable[[
     from clawft.link.http_out.sse import SseLink
 
     return [
-        lambda: HttpLink(_address(spec), _headers(spec), login),
-        lambda: SseLink(_address(spec), _headers(spec), login),
+        lambda: HttpLink(_address(spec), _headers(spec), login, name=spec.name),
+        lambda: SseLink(_address(spec), _headers(spec), login, name=spec.name),
     ]
 
 

@@ -144,6 +144,24 @@ async def test_challenges_in_lines_of_their_own_are_all_heard() -> None:
     assert raised.value.challenge == 'Basic realm="staff", Bearer resource_metadata="x"'
 
 
+@requirement("LINK-16")
+async def test_a_header_that_is_refused_is_told_apart_from_none() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        return web.Response(status=401)
+
+    async with serve(respond) as seen:
+        for headers, said, hint in (
+            ({}, "wants a login", "give it a token in `headers`"),
+            ({"authorization": "Bearer old"}, "does not take the Authorization header", "weft auth login crm"),
+        ):
+            link = HttpLink(seen.url, headers, name="crm")
+            await link.open(lambda message, stream: None, lambda error: None)
+            with pytest.raises(NeedsAuth, match=said) as raised:
+                await link.request(PING)
+            assert raised.value.hint.endswith(hint)
+            await link.close()
+
+
 @requirement("LINK-16", "S2-P3-05")
 @pytest.mark.parametrize(
     ("status", "error"),

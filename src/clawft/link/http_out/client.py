@@ -94,14 +94,6 @@ def challenges_in(response: ClientResponse) -> str:
     return legible(", ".join(response.headers.getall("WWW-Authenticate", ())))
 
 
-def needs_auth(url: str, response: ClientResponse) -> NeedsAuth:
-    return NeedsAuth(
-        f"{url} wants a login",
-        challenge=challenges_in(response),
-        hint="weft auth login NAME, or give it a token in `headers`",
-    )
-
-
 async def refused(url: str, response: ClientResponse) -> LinkRefused:
     place = told_in(response, "Location")
     excerpt = b"it has moved to " + place.encode() if place else await response.content.read(EXCERPT)
@@ -264,9 +256,12 @@ class ClientLink:
         headers: Mapping[str, str] | None = None,
         credentials: Credentials | None = None,
         *,
+        name: str = "",
         limit: int = DEFAULT_LIMIT,
     ) -> None:
+        """`name`: what whoever configured it calls the server."""
         self._target = url
+        self._name = name
         self._url = mask_url(url)
         self._exchange = exchanges(credentials)
         self._configured = configured_headers(headers or {})
@@ -281,6 +276,15 @@ class ClientLink:
     @property
     def faults(self) -> Faults:
         return Faults(self._unasked, self._bad_events, self._long_events, int(self._noise.paused))
+
+    def _needs_auth(self, response: ClientResponse) -> NeedsAuth:
+        """Where no login of ours is used: because a header was configured instead, or nobody has any for us."""
+        if any(name.lower() == "authorization" for name in self._configured):
+            told = f"{self._url} does not take the Authorization header that is configured for it"
+            hint = f"correct it in `headers`, or take it out there and: weft auth login {self._name}"
+        else:
+            told, hint = f"{self._url} wants a login", "give it a token in `headers`"
+        return NeedsAuth(told, challenge=challenges_in(response), hint=hint)
 
     def settled(self, revision: str) -> None:
         self._batches = REVISIONS[revision].batches

@@ -33,7 +33,6 @@ from clawft.link.http_out.client import (
     close_client,
     is_failure,
     is_unknown_method,
-    needs_auth,
     no_message,
     open_client,
     read_body,
@@ -76,9 +75,10 @@ class HttpLink(ClientLink):
         headers: Mapping[str, str] | None = None,
         credentials: Credentials | None = None,
         *,
+        name: str = "",
         limit: int = DEFAULT_LIMIT,
     ) -> None:
-        super().__init__(url, headers, credentials, limit=limit)
+        super().__init__(url, headers, credentials, name=name, limit=limit)
         self._ids: OpenRequests[None] = OpenRequests()
         self._session_id = ""
         self._revision = ""
@@ -208,7 +208,7 @@ class HttpLink(ClientLink):
         if response.status < NO_ANSWER_STATUS:
             return
         if response.status == 401:
-            raise needs_auth(self._url, response)
+            raise self._needs_auth(response)
         if response.status == 404 and self._session_id and response.content_type != "application/json":
             raise SessionLost(f"{self._url} has forgotten our session")
         if response.content_type != "application/json" or response.status == 403 or "Location" in response.headers:

@@ -29,7 +29,6 @@ from clawft.link.http_out.client import (
     answers,
     close_client,
     is_page,
-    needs_auth,
     no_message,
     open_client,
     read_body,
@@ -176,7 +175,7 @@ class SseLink(ClientLink):
 
     async def _check(self, response: ClientResponse) -> None:
         if response.status == 401:
-            raise needs_auth(self._url, response)
+            raise self._needs_auth(response)
         if response.status >= NO_ANSWER_STATUS:
             raise await refused(self._url, response)
 
