@@ -213,6 +213,19 @@ async def test_two_refused_tokens_are_enough() -> None:
         assert login.ready() is None
 
 
+async def test_the_same_token_again_is_the_second_that_is_refused() -> None:
+    """An issuer may keep what it gives; the request was sent six times, and nobody was told what to check."""
+    async with issuer() as server:
+        server.answer = {"access_token": "always-the-same"}
+        login = server.login()
+        only = await login.authorization()
+        assert await login.challenged(401, "", only)
+        assert await login.authorization() == only
+        with pytest.raises(NeedsAuth, match="crm refuses the tokens") as refused:
+            await login.challenged(401, "", only)
+        assert "check audience" in refused.value.hint
+
+
 # ── what people came with ────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -258,3 +271,9 @@ async def test_an_expired_token_is_not_exchanged() -> None:
             await server.exchanger.exchange("crm", ExchangeTerms("weft"), proof)
         assert not isinstance(refused.value, TokenRefused)
         assert server.asked == []
+
+
+def test_half_a_character_in_a_token_is_no_reason_to_fail() -> None:
+    proofs = Proofs()
+    names = {proofs.keep(person(client=half), TOKEN) for half in ("\ud800", "\udc00")}
+    assert len(names) == 2

@@ -11,8 +11,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-import msgspec
-
 from clawft.auth.bearer import Person
 from clawft.auth.config import SecretText
 
@@ -55,4 +53,4 @@ class Proofs:
 
 def _name_of(person: Person) -> str:
     told = (person.subject, person.client, sorted(person.scopes), sorted(person.groups))
-    return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:32]
+    return hashlib.sha256(repr(told).encode("utf-8", "surrogatepass")).hexdigest()[:32]  # JSON has no half characters

@@ -135,7 +135,7 @@ class ExchangedLogin:
         login = self._login
         if status != 401:
             return False
-        if sent == self._refused or (login is not None and login.tokens.authorization != sent):
+        if sent == self._refused if login is None else sent != login.tokens.authorization:
             return True  # another request was refused with it before
         now = time.monotonic()
         again = now - self._refused_at < REFUSED_SECONDS

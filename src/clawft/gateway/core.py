@@ -43,6 +43,7 @@ from clawft.provider.base import (
     Provider,
     ResourceProvider,
 )
+from clawft.wire.visible import visible_text
 
 if TYPE_CHECKING:  # loaded with the first wish about logs, the first task, and the first server
     from clawft.gateway.levels import Loudness
@@ -259,7 +260,7 @@ class Gateway:
     async def _not_there(self, call: Call) -> Reply:
         """A server that has nothing for this caller says why."""
         if refusal := self.tools.refusal(call.asked, call.caller):
-            return Reply.error(refusal)
+            return Reply.error(visible_text(refusal))  # no guard sees it, and a stranger may have worded it
         raise unknown(call.asked)
 
     async def go_on(self, call: Call, short: Shortcut, began: float, rest: Next) -> Reply:

@@ -157,3 +157,24 @@ async def test_people_hear_of_their_own_changes_and_a_new_catalog_is_theirs_alon
         assert made.gateway.tools.find_visible("ledger__only_ada", caller("ada")) is not None
         found = made.gateway.tools.search(caller("bob"), "only", 9)
         assert "ledger__only_ada" not in [entry.name for entry in found]
+
+
+async def test_what_an_issuer_says_when_it_refuses_is_shown_with_nothing_hidden_in_it(tmp_path: Path) -> None:
+    async with house(tmp_path) as made:
+        made.refused.add("ada\x1b[2J\u202e")
+        assert await made.call("ada\x1b[2J\u202e") == "ledger: nothing for ada⟨U+001B⟩[2J⟨U+202E⟩"
+
+
+async def test_whoever_calls_a_server_that_is_not_there_yet_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not that there is no such tool."""
+
+    async def never(word: Word) -> str:
+        return await asyncio.Future()
+
+    monkeypatch.setattr(personal_server, "READY_SECONDS", 0.1)
+    monkeypatch.setattr(Word, "authorization", never)
+    async with house(tmp_path) as made:
+        made.refused.add("ada")
+        assert await made.call("ada") == "ledger is not ready after 0.1 s (call it again in a moment)"

@@ -108,9 +108,15 @@ class PersonalServer:
         if not caller.proof:
             return self._nobody()
         guest = self._guests.get(caller.proof)
-        if guest is None or not guest.upstream.error:
+        if guest is None:
             return None
-        return ExecutionFailed(f"{self.server}: {guest.upstream.error}")
+        if guest.upstream.error:
+            return ExecutionFailed(f"{self.server}: {guest.upstream.error}")
+        if guest.upstream.tried.is_set():
+            return None
+        return ExecutionFailed(
+            f"{self.server} is not ready after {READY_SECONDS:g} s", hint="call it again in a moment"
+        )
 
     def _nobody(self) -> ExecutionFailed:
         why = nobody_here(self.server, self._people.issuer)
