@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import AsyncGenerator
@@ -10,10 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 from aiohttp import web
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from clawft.auth import bearer
-from clawft.auth.bearer import FAILED_SECONDS, KEYS_SECONDS, LAST_KEYS_SECONDS, BadToken, Verifier
+from clawft.auth.bearer import FAILED_SECONDS, KEYS_SECONDS, LAST_KEYS_SECONDS, BadToken, Verifier, read_key
 from clawft.auth.web import Web
 from clawft.errors import LoginFailed
 from tests.requirements import requirement
@@ -110,3 +112,13 @@ async def test_whoever_comes_while_an_issuer_does_not_answer_waits_only_once(
     with pytest.raises(TimeoutError):  # a key that nobody knows cannot be judged without an answer
         await asyncio.wait_for(verifier.verify(given.token({"kid": "new"})), 0.2)
     silent.set()
+
+
+@requirement("GUARD-06")
+def test_a_key_whose_secret_part_is_published_proves_nothing() -> None:
+    """Whoever reads it can sign with it; and one of RSA made every token a mistake of ours."""
+    secret = json.loads(RSAAlgorithm.to_jwk(rsa.generate_private_key(65537, BITS)))
+    elliptic = json.loads(ECAlgorithm.to_jwk(ec.generate_private_key(ec.SECP256R1())))
+    for described in (secret, elliptic):
+        described.pop("key_ops", None)
+        assert read_key(described) is None

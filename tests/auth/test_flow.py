@@ -1,11 +1,13 @@
 """Authorization requests: fresh, used once, short-lived, and answered by whom we asked."""
 
+import base64
+import json
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 import pytest
 
-from clawft.auth.flow import AuthorizationResponse, LoginFlow, begin, check_issuer, finish, read_returned
+from clawft.auth.flow import AuthorizationResponse, LoginFlow, account_in, begin, check_issuer, finish, read_returned
 from clawft.auth.pkce import challenge_of
 from clawft.auth.tokens import AuthServer, OAuthClient
 from clawft.auth.web import Web
@@ -142,3 +144,19 @@ async def test_a_mixed_up_answer_never_reaches_the_token_endpoint() -> None:
 def test_a_redirect_is_read() -> None:
     assert read_returned("state=s&code=c%2Fd&iss=https%3A%2F%2Fa") == AuthorizationResponse("s", "c/d", "https://a")
     assert read_returned("error=access_denied&state=s") == AuthorizationResponse("s", error="access_denied")
+
+
+@requirement("OAUTH-16")
+@pytest.mark.parametrize("name", ["state", "code", "iss", "error"])
+def test_what_is_said_twice_in_a_redirect_is_not_said(name: str) -> None:
+    """Another reader on the way may have taken the other one (RFC 6749, 3.1)."""
+    query = f"state=s&code=c&iss=https%3A%2F%2Fa&error=e&{name}=x"
+    assert read_returned(query) == AuthorizationResponse("")
+    assert read_returned("state=s&code=c&session=1&session=2") == AuthorizationResponse("s", "c")
+
+
+@requirement("OAUTH-10")
+@pytest.mark.parametrize("subject", ["\x1b[31mada", "ada\nweft: all is well", "a" * 5_000])
+def test_a_name_nobody_has_is_not_kept_as_that_of_an_account(subject: str) -> None:
+    claims = base64.urlsafe_b64encode(json.dumps({"sub": subject}).encode()).decode()
+    assert account_in({"id_token": f"x.{claims}.x"}) == ""

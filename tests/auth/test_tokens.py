@@ -5,9 +5,10 @@ import time
 import msgspec
 import pytest
 
+from clawft.auth.challenge import MAX_SCOPES
 from clawft.auth.config import OAuth2Config, SecretText, build_config, flow_of
 from clawft.auth.device import DeviceCode
-from clawft.auth.endpoint import read_token
+from clawft.auth.endpoint import MAX_TOKEN_CHARS, read_token
 from clawft.auth.presets import PRESETS
 from clawft.auth.tokens import AuthServer, Login, OAuthClient, TokenSet
 from clawft.auth.vault import Vault
@@ -144,3 +145,21 @@ def test_a_token_goes_to_those_who_gave_it_and_to_nobody_an_agent_names(vault: V
     found = flow_of(config, vault, "", server=server, resource="https://evil.example/").hosts
     assert found == ("login.example", "www.example", "api.example")
     assert flow_of(config, vault, "", resource="http://[", hosts=("mine.example",)).hosts[1:] == ("mine.example",)
+
+
+@requirement("OAUTH-02")
+@pytest.mark.parametrize("name", ["access_token", "refresh_token"])
+def test_a_token_without_end_is_none(name: str) -> None:
+    """We keep hundreds in mind, each in all its spellings."""
+    told = {"access_token": "a", "token_type": "Bearer", name: "t" * (MAX_TOKEN_CHARS + 1)}
+    with pytest.raises(LoginFailed):
+        read_token(told, (), "x", 0)
+    assert read_token({**told, name: "t" * MAX_TOKEN_CHARS}, (), "x", 0)
+
+
+@requirement("OAUTH-02")
+def test_of_what_is_said_to_be_granted_only_scopes_count() -> None:
+    said = "read \x1b[31mred \u202edliw write read " + "s " * 10 + " ".join(f"s{number}" for number in range(1_000))
+    scopes = read_token({"access_token": "a", "scope": said}, (), "x", 0).scopes
+    assert scopes[:3] == ("read", "write", "s")
+    assert len(scopes) == MAX_SCOPES

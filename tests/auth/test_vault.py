@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from clawft.auth.tokens import AuthServer, Login, OAuthClient, TokenSet
-from clawft.auth.vault import MAX_LOGINS, Vault, kept_secret
-from clawft.errors import ExecutionFailed, InvalidArguments
+from clawft.auth.vault import MAX_LOGIN_BYTES, MAX_LOGINS, Vault, kept_secret
+from clawft.errors import ExecutionFailed, InvalidArguments, LoginFailed
 from clawft.store.secrets import resolve
 from tests.requirements import requirement
 
@@ -162,3 +162,17 @@ def test_a_login_is_on_the_platter_in_the_right_order(
     done.clear()
     vault.servers.write("linear", Login(TOKEN, obtained_at=2))
     assert done == written
+
+
+@requirement("OAUTH-05")
+def test_a_login_too_large_to_be_kept_costs_no_other(vault: Vault) -> None:
+    """Twenty of them made the file longer than we read, and so unreadable."""
+    honest = Login(TOKEN, AuthServer(issuer="https://honest.example"), OAuthClient("x"))
+    vault.write("generic", honest)
+    huge = Login(TOKEN, AuthServer(issuer="https://greedy.example", token_endpoint="x" * MAX_LOGIN_BYTES))
+    with pytest.raises(LoginFailed, match=f"takes more than {MAX_LOGIN_BYTES} bytes"):
+        vault.write("generic", huge)
+    large = AuthServer(token_endpoint="x" * (MAX_LOGIN_BYTES - 1_000))
+    for number in range(MAX_LOGINS - 1):
+        vault.write("generic", Login(TOKEN, large, OAuthClient(f"client {number}")))
+    assert vault.read("generic")[-1] == honest

@@ -222,6 +222,7 @@ def is_for_signing(key: Mapping[str, Any]) -> bool:
     operations = key.get("key_ops", ["verify"])
     return (
         key.get("kty") in ("RSA", "EC", "OKP")
+        and "d" not in key
         and key.get("use", "sig") == "sig"
         and isinstance(operations, list)
         and "verify" in operations

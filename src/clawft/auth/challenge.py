@@ -8,6 +8,8 @@ from msgspec import Struct
 
 MAX_HEADER = 8_192
 MAX_SCOPE_CHARS = 256
+MAX_SCOPES = 256
+"""Of one token, or of what one server names."""
 
 _SCOPE = re.compile(rf"[\x21\x23-\x5b\x5d-\x7e]{{1,{MAX_SCOPE_CHARS}}}")
 _PARAMETER = re.compile(r'(?<![A-Za-z0-9_-])([A-Za-z0-9_-]++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
@@ -18,6 +20,11 @@ _SCHEME = re.compile(r"(?:^|,)\s*([A-Za-z][A-Za-z0-9._~+/-]*)(?=\s+[A-Za-z0-9_-]
 def is_scope(text: str) -> bool:
     """As RFC 6749 spells them; anything else would be passed on to places that read it differently."""
     return _SCOPE.fullmatch(text) is not None
+
+
+def read_scopes(text: str) -> tuple[str, ...]:
+    """Those that are scopes, each once."""
+    return tuple(dict.fromkeys(filter(is_scope, text.split())))[:MAX_SCOPES]
 
 
 class Challenge(Struct, frozen=True):
@@ -46,5 +53,4 @@ def _parameters(text: str) -> list[tuple[str, str]]:
 
 
 def _from(told: dict[str, str]) -> Challenge:
-    scopes = tuple(dict.fromkeys(filter(is_scope, told.get("scope", "").split())))
-    return Challenge(told.get("resource_metadata", ""), scopes, told.get("error", ""))
+    return Challenge(told.get("resource_metadata", ""), read_scopes(told.get("scope", "")), told.get("error", ""))

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from msgspec import Struct
 
-from clawft.auth.challenge import Challenge, is_scope
+from clawft.auth.challenge import MAX_SCOPES, Challenge, is_scope
 from clawft.auth.site import hands_over
 from clawft.auth.tokens import AuthServer
 from clawft.auth.web import Web, check_place, place_of
@@ -20,7 +20,6 @@ from clawft.errors import LoginFailed
 
 WELL_KNOWN = "/.well-known/"
 RESOURCE = "oauth-protected-resource"
-MAX_SCOPES = 256
 ENDPOINTS = (
     "authorization_endpoint",
     "token_endpoint",

@@ -12,6 +12,7 @@ from urllib.parse import quote_plus
 
 import msgspec
 
+from clawft.auth.challenge import read_scopes
 from clawft.auth.tokens import AuthServer, OAuthClient, TokenSet
 from clawft.auth.web import NotReached, Web, WebAnswer, brief, place_of
 from clawft.errors import LoginFailed
@@ -22,10 +23,13 @@ EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
 ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - the name of a kind of token
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 MAX_LIFETIME_S = 10 * 365 * 24 * 3600
+MAX_TOKEN_CHARS = 16_384
+"""Few servers take a longer header. We keep many tokens in mind, each in all its spellings."""
 NOT_NOW = 500
 TOO_MANY = 429
 """From 500 on, and with 429, a status says nothing of what was asked for."""
 DETAIL_CHARS = 300
+ADDRESS = "is this the address of a token endpoint?"
 _IN_A_HEADER = re.compile(r"[\x21-\x7e]+")
 SHORTEST_HIDDEN = 8
 """Of what we have sent and a server repeats; a shorter text would be found in half of all words."""
@@ -76,16 +80,18 @@ def read_token(told: Mapping[str, Any], asked: Sequence[str], provider: str, now
     lifetime = _seconds(told.get("expires_in"))
     refresh, kind = told.get("refresh_token"), told.get("token_type")
     token, kind = str(told["access_token"]), kind if isinstance(kind, str) and kind else "Bearer"
-    if not _IN_A_HEADER.fullmatch(kind + token):
+    if not _IN_A_HEADER.fullmatch(kind + token) or len(token) > MAX_TOKEN_CHARS:
         raise LoginFailed(f"{provider}: no header can carry the token that was given")
     if kind.lower() != "bearer":  # RFC 6749, 7.1: what is not understood must not be used
         raise LoginFailed(f"{provider}: something else than an access token for a Bearer header was given: {kind[:50]}")
+    if isinstance(refresh, str) and len(refresh) > MAX_TOKEN_CHARS:
+        raise LoginFailed(f"{provider}: the refresh token that was given is longer than {MAX_TOKEN_CHARS} characters")
     return TokenSet(
         access_token=token,
         token_type=kind,
         refresh_token=refresh if isinstance(refresh, str) and refresh else None,
         expires_at=None if lifetime is None else int(now + lifetime),
-        scopes=tuple(scope.split()) if isinstance(scope, str) and scope else tuple(asked),
+        scopes=read_scopes(scope) if isinstance(scope, str) and scope else tuple(asked),
         provider_name=provider,
     )
 
@@ -103,8 +109,11 @@ def _refused(server: AuthServer, answer: WebAnswer, fields: Mapping[str, str]) -
         if len(secret) >= SHORTEST_HIDDEN:
             error, detail = error.replace(secret, "…"), detail.replace(secret, "…")
     error, detail = brief(error, DETAIL_CHARS), brief(detail, DETAIL_CHARS)
+    place = place_of(server.token_endpoint)
+    if answer.status == 200 and not error:
+        return TokenRefused(f"{place} gave no token: nothing in its answer can be read as one", error="", hint=ADDRESS)
     told = ": ".join(filter(None, (error or f"status {answer.status}", detail)))
-    return TokenRefused(f"{place_of(server.token_endpoint)} gave no token: {told}", error=error)
+    return TokenRefused(f"{place} gave no token: {told}", error=error)
 
 
 # ── the grants ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -26,6 +26,8 @@ LIFETIME_S = 600
 PREFIX = "oauth2_pkce_"
 MAX_ANSWER = 8_192
 SAID_CHARS = 200
+MAX_ACCOUNT = 1_024
+"""Characters of a name of an account; a longer one is none."""
 
 
 class AuthorizeResult(Struct, frozen=True, omit_defaults=True):
@@ -66,6 +68,7 @@ class AuthorizationResponse(Struct, frozen=True):
     error: str = ""
 
 
+_OURS = frozenset({"state", "code", "iss", "error"})
 _waiting = msgspec.json.Decoder(_Waiting)
 
 
@@ -160,7 +163,10 @@ def _origin(url: str) -> str:
 
 def read_returned(query: str) -> AuthorizationResponse:
     """From the redirect's query."""
-    told = dict(parse_qsl(query[:MAX_ANSWER], keep_blank_values=True))
+    pairs = parse_qsl(query[:MAX_ANSWER], keep_blank_values=True)
+    told = dict(pairs)
+    if sum(name in _OURS for name, _ in pairs) > len(_OURS & told.keys()):
+        return AuthorizationResponse("")  # RFC 6749, 3.1: none may come twice, as readers differ in which they take
     return AuthorizationResponse(told.get("state", ""), told.get("code", ""), told.get("iss"), told.get("error", ""))
 
 
@@ -175,4 +181,4 @@ def account_in(told: Mapping[str, Any]) -> str:
     except (ValueError, msgspec.DecodeError, RecursionError):
         return ""
     subject = cast("dict[str, object]", claims).get("sub") if isinstance(claims, dict) else None
-    return subject if isinstance(subject, str) else ""
+    return subject if isinstance(subject, str) and len(subject) <= MAX_ACCOUNT and subject.isprintable() else ""

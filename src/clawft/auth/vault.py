@@ -23,13 +23,15 @@ from msgspec import Struct
 
 from clawft.auth import sealed
 from clawft.auth.tokens import Login, TokenSet
-from clawft.errors import ExecutionFailed, InvalidArguments
+from clawft.errors import ExecutionFailed, InvalidArguments, LoginFailed
 from clawft.store.home import home, locked, private_dir, read_plain, sweep, write_all, write_private
 from clawft.store.secrets import SCHEME, is_reference
 
 MAX_LOGINS = 32
 """Kept for one name; the oldest makes room."""
 MAX_FILE_BYTES = 4 * 1024 * 1024
+MAX_LOGIN_BYTES = 120_000
+"""So many that the largest of them fit into one file: what a stranger gives must not cost the others."""
 SPARE_BYTES = 64 * 1024
 """By which a login may grow when it is renewed."""
 SECRETS = "secrets"
@@ -127,6 +129,9 @@ class Vault:
         return logins
 
     def write(self, name: str, login: Login) -> None:
+        """Raises LoginFailed for one that is too large to be kept."""
+        if len(msgspec.json.encode(login)) > MAX_LOGIN_BYTES:
+            raise LoginFailed(f"{name}: the login that was given takes more than {MAX_LOGIN_BYTES} bytes")
         self._change(name, lambda known: [login, *(each for each in known if each.key != login.key)][:MAX_LOGINS])
 
     def rewrite(self, name: str, change: Callable[[Login], Login]) -> None:
