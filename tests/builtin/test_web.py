@@ -170,3 +170,11 @@ async def test_an_answer_that_is_none_says_what_to_check(site: Site, web: Callab
 
 def test_an_endpoint_with_its_own_parameters_keeps_them() -> None:
     assert search_address("https://s.example/?lang=de", "ü") == "https://s.example/?lang=de&q=%C3%BC&format=json"
+
+
+@requirement("WEB-01")
+async def test_the_key_of_a_search_engine_is_told_to_nobody(site: Site, web: Callable[..., Provider]) -> None:
+    site.pages["/search"] = ("text/html", b"<html>")
+    with pytest.raises(ExecutionFailed) as failed:
+        await web(search_url=f"{site.url}/search?key=canary").call_tool("search", {"query": "x"})
+    assert "canary" not in str(failed.value)

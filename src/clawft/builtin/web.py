@@ -19,6 +19,7 @@ from clawft.policy.url import UrlPolicy, decide
 from clawft.provider.function import tool
 from clawft.provider.keeps import FIRST
 from clawft.provider.manifest import Manifest, Permissions, check_host
+from clawft.wire.secrets import mask_url
 
 MAX_PAGE_BYTES = 10_000_000
 DEFAULT_PAGE_BYTES = 1_000_000
@@ -139,7 +140,7 @@ def hits_of(found: FetchedAnswer) -> list[Hit]:
         answer = msgspec.json.decode(found.body, type=_Answer)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise ExecutionFailed(
-            f"search: {found.url} answered {found.status} and no list of results",
+            f"search: {mask_url(found.url)} answered {found.status} and no list of results",
             hint=f"does {SEARCH_KEY} point at a SearXNG with the json format switched on?",
         ) from None
     return [Hit(one.title, one.url, one.content or "") for one in answer.results if one.url]

@@ -295,3 +295,42 @@ async def test_cookies_and_proxies_of_ours_are_not_used(site: Site, monkeypatch:
     found = await fetch(site.url("/a"), judge=anyone)
     assert isinstance(found, FetchedAnswer)
     assert b"cookie" not in site.seen[1].lower()
+
+
+@requirement("WEB-02", "OAUTH-01")
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b'{"access_token":"canary-token"}\r\n\r\n',
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n{" + b'"access_token":"canary-token"}' + b" " * 100,
+        b"HTTP/1.1 200 OK\r\ncanary-token\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\ncanary-token\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n5;\r\ncanary-token",
+    ],
+)
+async def test_what_is_wrong_with_an_answer_is_told_in_one_line_without_the_answer(site: Site, sent: bytes) -> None:
+    """It may be the answer of a token endpoint that counts wrong."""
+    site.answers["/"] = sent
+    with pytest.raises(LinkError) as failed:
+        await fetch(site.url("/"), judge=anyone)
+    assert "canary" not in str(failed.value)
+    assert "\n" not in str(failed.value)
+    assert len(str(failed.value)) > len("127.0.0.1: ")
+
+
+@requirement("WEB-02")
+@pytest.mark.parametrize("codings", [("gzip", "gzip"), ("identity", "gzip")])
+async def test_what_is_packed_twice_is_not_taken_for_a_document(site: Site, codings: tuple[str, str]) -> None:
+    packed = gzip.compress(gzip.compress(b"fine"))
+    lines = "".join(f"Content-Encoding: {coding}\r\n" for coding in codings)
+    site.answers["/"] = f"HTTP/1.1 200 OK\r\n{lines}Content-Length: {len(packed)}\r\n\r\n".encode() + packed
+    with pytest.raises(LinkError, match=f"packed as '{codings[0]}, {codings[1]}'"):
+        await fetch(site.url("/"), judge=anyone)
+
+
+@requirement("WEB-02")
+async def test_what_is_packed_on_its_way_is_unpacked(site: Site) -> None:
+    packed = gzip.compress(b"fine")
+    chunked = b"%x\r\n%b\r\n0\r\n\r\n" % (len(packed), packed)
+    site.answers["/"] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n" + chunked
+    assert (await fetch(site.url("/"), judge=anyone)).body == b"fine"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import ssl
 
 import aiohttp
@@ -23,6 +24,8 @@ NO_HTTP = (aiohttp.ClientResponseError, HttpProcessingError)
 MAX_TOLD_CHARS = 200
 """Of what is wrong with an answer that is no HTTP."""
 
+_QUOTED = re.compile(r"""[:\s]*(?:bytearray\()?\bb['"].*""", re.DOTALL)
+"""As the library shows bytes, at the end of what it says."""
 _NOT_WHOLE = "Response payload is not completed"
 _LEFT = "Server disconnected"
 _CODING = "Can not decode content-encoding:"
@@ -58,6 +61,11 @@ def reason(error: BaseException) -> str:
     if isinstance(error, NO_HTTP):
         return " ".join(error.message.replace("^", " ").split())[:MAX_TOLD_CHARS]
     return str(error) or type(error).__name__
+
+
+def reason_untold(error: BaseException) -> str:
+    """The same without a word of what came: it may be a token."""
+    return _QUOTED.sub("", reason(error))
 
 
 def _coding(words: str) -> str:

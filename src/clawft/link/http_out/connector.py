@@ -8,7 +8,9 @@ from typing import Any
 
 from aiohttp import ClientPayloadError, ServerDisconnectedError, TCPConnector
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.http_exceptions import HttpProcessingError
 
+from clawft.link.http_out.connect_failure import reason
 from clawft.link.share.noise import SHARE
 from clawft.link.share.unread import Taker
 
@@ -149,7 +151,7 @@ class _Bounded(ResponseHandler):
 
     def set_exception(self, exc: Any, exc_cause: Any = None) -> None:
         super().set_exception(exc, exc_cause or exc)
-        self._break_off(str(exc))
+        self._break_off(reason(exc) if isinstance(exc, HttpProcessingError) else str(exc))
 
     def _break_off(self, why: str) -> None:
         """Tell whoever reads the body: aiohttp leaves them waiting for ever, also when it is we who close."""

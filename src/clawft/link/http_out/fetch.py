@@ -100,7 +100,7 @@ async def fetch(
         async with asyncio.timeout(bounds.timeout_s):
             return await _follow(_parse(url), judge, outgoing, bounds)
     except TimeoutError:
-        raise RequestTimeout(url, int(bounds.timeout_s * 1000)) from None
+        raise RequestTimeout(mask_url(url), int(bounds.timeout_s * 1000)) from None
 
 
 async def _follow(url: "URL", judge: Judge, outgoing: FetchRequest, bounds: FetchBounds) -> FetchedAnswer:
@@ -113,7 +113,7 @@ async def _follow(url: "URL", judge: Judge, outgoing: FetchRequest, bounds: Fetc
             raise LinkError(f"it redirects to {mask_url(str(target))}, where we do not go")
         outgoing = after_redirect(outgoing, status, same_origin=target.origin() == url.origin())
         url = target
-    raise LinkError(f"{url}: more than {bounds.redirects} redirects")
+    raise LinkError(f"{mask_url(str(url))}: more than {bounds.redirects} redirects")
 
 
 def after_redirect(outgoing: FetchRequest, status: int, *, same_origin: bool) -> FetchRequest:
@@ -129,7 +129,7 @@ async def _hop(
 ) -> "FetchedAnswer | tuple[int, URL]":
     import aiohttp
 
-    from clawft.link.http_out.connect_failure import advice, reason
+    from clawft.link.http_out.connect_failure import advice, reason_untold
     from clawft.link.http_out.connector import Connector  # as aiohttp itself
 
     addresses = await _resolve(url)
@@ -153,7 +153,7 @@ async def _hop(
                 return response.status, _redirected(url, response.headers["Location"])
             return await _read(response, bounds.max_bytes)
     except aiohttp.ClientError as failure:
-        raise LinkError(f"{url.host}: {reason(failure)}", hint=advice(failure)) from failure
+        raise LinkError(f"{url.host}: {reason_untold(failure)}", hint=advice(failure)) from failure
 
 
 def _parse(text: str, base: "URL | None" = None) -> "URL":
@@ -216,7 +216,7 @@ def _only_to(addresses: Sequence[tuple[socket.AddressFamily, str]]) -> Callable[
 
 
 async def _read(response: "ClientResponse", limit: int) -> FetchedAnswer:
-    body = BodyUnpacker(response.headers.get("Content-Encoding", ""), limit)
+    body = BodyUnpacker(_packed_as(response), limit)
     with AwaitedTurn(LinkSender(), response.close) as turn:
         async for chunk in response.content.iter_chunked(CHUNK_BYTES):
             left = chunk
@@ -235,6 +235,13 @@ async def _read(response: "ClientResponse", limit: int) -> FetchedAnswer:
         body=bytes(body.data),
         truncated=body.full,
     )
+
+
+def _packed_as(response: "ClientResponse") -> str:
+    """All of it: each coding may stand in a line of its own, and one that only the way here has is one, too."""
+    told = [*response.headers.getall("Content-Encoding", ()), *response.headers.getall("Transfer-Encoding", ())]
+    codings = [each.strip() for line in told for each in line.split(",")]
+    return ", ".join(each for each in codings if each and each.lower() != "chunked")
 
 
 async def _wait_for(turn: AwaitedTurn, size: int) -> None:
