@@ -15,7 +15,7 @@ import pytest
 from clawft.delegate import desk, sdk
 from clawft.delegate.budget import RunBounds, RunEnd
 from clawft.delegate.events import CallEnded, RetryAnnounced
-from clawft.delegate.http_client import BESIDE_BYTES, TOKEN_BYTES
+from clawft.delegate.http_client import BESIDE_BYTES, READ_BYTES, TOKEN_BYTES
 from clawft.delegate.key import ApiKey, read_key
 from clawft.errors import DelegationFailed
 from clawft.policy.delegation import DelegationConfig, Target
@@ -80,6 +80,28 @@ async def test_an_answer_without_end_is_heard_no_longer_than_one_can_be(make: Ma
     assert (outcome.state, outcome.reason) == (RunEnd.FAILED, f"the answer is longer than {MOST} bytes")
     assert len(sent) == 1
     assert sent[0] < 16 * MOST  # and what the kernel keeps of it
+
+
+@requirement("DELEG-16", "QUAL-13")
+async def test_words_in_between_without_end_are_read_a_few_at_a_time(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that is read in one go is worked on before anybody else is served: it was a third of a second."""
+    import h11
+
+    sizes: list[int] = []
+    take = h11.Connection.receive_data
+
+    def counted(connection: h11.Connection, data: bytes) -> None:
+        sizes.append(len(data))
+        take(connection, data)
+
+    monkeypatch.setattr(h11.Connection, "receive_data", counted)
+    async with saying(lambda: [b"HTTP/1.1 100 Continue\r\n\r\n" * 20_000, WRONG]) as (url, _):
+        outcome = await looped(make(url), Listener())
+    assert outcome.state is RunEnd.FAILED
+    assert sum(sizes) > 400_000
+    assert max(sizes) <= READ_BYTES
 
 
 @requirement("DELEG-16")

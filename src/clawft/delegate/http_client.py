@@ -21,6 +21,9 @@ TOKEN_BYTES = 1024
 BESIDE_BYTES = 1024 * 1024
 """What may come beside the tokens of an answer: an error, the marks of events."""
 
+READ_BYTES = 4 * 1024
+"""That are taken in one go: a server may send `100 Continue` without end, and others wait as long."""
+
 
 class Hearing:
     """How much may still come of the answer that is awaited."""
@@ -38,6 +41,9 @@ class Hearing:
 
     def client(self, library: ModuleType) -> AsyncClient:
         """The library's own, that listens as we do."""
+        from httpcore2 import AsyncHTTP11Connection  # the library has loaded it
+
+        AsyncHTTP11Connection.READ_NUM_BYTES = READ_BYTES  # pyright: ignore[reportAttributeAccessIssue]  # typed as one number
         return library.DefaultAsyncHttpxClient(
             follow_redirects=False,
             headers={"accept-encoding": "identity"},
