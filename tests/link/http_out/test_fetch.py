@@ -334,3 +334,28 @@ async def test_what_is_packed_on_its_way_is_unpacked(site: Site) -> None:
     chunked = b"%x\r\n%b\r\n0\r\n\r\n" % (len(packed), packed)
     site.answers["/"] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n" + chunked
     assert (await fetch(site.url("/"), judge=anyone)).body == b"fine"
+
+
+@requirement("WEB-02")
+async def test_a_site_whose_large_documents_hang_comes_last_with_its_others(site: Site) -> None:
+    """Each of them was waited for in turn, before those of anybody else."""
+    large = b"x" * 3_000_000
+    site.answers["/"] = answer(large)
+
+    async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n" + large)
+        await reader.read()  # until it hangs up
+        await reader.read()
+        writer.close()
+
+    bounds = FetchBounds(max_bytes=10_000_000)
+    async with await asyncio.start_server(hang, "127.0.0.1", 0) as slow:
+        place = f"http://127.0.0.1:{slow.sockets[0].getsockname()[1]}/"
+        hanging = [asyncio.create_task(fetch(place, judge=anyone, bounds=bounds)) for _ in range(4)]
+        await asyncio.sleep(0.3)
+        assert (await fetch(site.url("/"), judge=anyone, bounds=bounds)).body == large
+        assert not all(task.done() for task in hanging)
+        for task in hanging:
+            task.cancel()
+        ended = await asyncio.gather(*hanging, return_exceptions=True)
+        assert any("did not end a large message" in str(each) for each in ended)

@@ -30,6 +30,8 @@ UNPACKED_BYTES = 262_144
 """What is unpacked in one go: a thousandth of it may come in."""
 TURN_SECONDS = 10.0
 """How long a large answer waits for those of others."""
+MAX_SENDERS = 256
+"""Sites of which we know whether their large answers come."""
 AGENT = "clawft"
 
 MAX_CHARSET = 40
@@ -217,7 +219,7 @@ def _only_to(addresses: Sequence[tuple[socket.AddressFamily, str]]) -> Callable[
 
 async def _read(response: "ClientResponse", limit: int) -> FetchedAnswer:
     body = BodyUnpacker(_packed_as(response), limit)
-    with AwaitedTurn(LinkSender(), response.close) as turn:
+    with AwaitedTurn(_sender_of(str(response.url.origin())), response.close) as turn:
         async for chunk in response.content.iter_chunked(CHUNK_BYTES):
             left = chunk
             while left and not body.over:
@@ -235,6 +237,17 @@ async def _read(response: "ClientResponse", limit: int) -> FetchedAnswer:
         body=bytes(body.data),
         truncated=body.full,
     )
+
+
+_senders: dict[str, LinkSender] = {}
+
+
+def _sender_of(site: str) -> LinkSender:
+    """A site that lets one large answer hang comes last with its others."""
+    sender = _senders[site] = _senders.pop(site, None) or LinkSender()
+    while len(_senders) > MAX_SENDERS:
+        del _senders[next(iter(_senders))]
+    return sender
 
 
 def _packed_as(response: "ClientResponse") -> str:
