@@ -74,6 +74,8 @@ def _step(top: str, parts: list[str], part: str) -> tuple[str, list[str]]:
 
 
 def _spelled(top: str, parts: list[str]) -> str:
+    if top == "/" and parts[:1] == ["proc"] and parts[2:3] == ["root"]:  # what a process takes for its root is ours
+        return _spelled(top, parts[3:])
     if top == "/" and parts[:1] == ["root"]:
         return "/".join(["~", *parts[1:]])
     if top == "/" and len(parts) > 1 and parts[0] in _HOMES:

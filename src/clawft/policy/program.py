@@ -26,7 +26,8 @@ SPEAKERS = frozenset({"echo", "printf"})
 _PLAIN_WRAPPERS: tuple[str, ...] = tuple(
     "sudo doas pkexec run0 env nohup command builtin exec time coproc nice ionice stdbuf setsid busybox toybox xargs"
     " gxargs unshare nsenter strace ltrace caffeinate systemd-run parallel fakeroot firejail unbuffer rlwrap watch entr"
-    " xvfb-run dbus-run-session torsocks proxychains proxychains4 npx bunx".split()
+    " xvfb-run dbus-run-session torsocks proxychains proxychains4 npx bunx setpriv prlimit linux32 linux64 valgrind"
+    " catchsegv ssh-agent tini dumb-init proot".split()
 )
 _WRAPPERS_WITH_OPERAND: tuple[str, ...] = tuple(
     "timeout gtimeout chroot flock chrt taskset gosu su-exec ssh setarch".split()
@@ -41,6 +42,7 @@ _EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "
 _NARROWING = frozenset("-name -iname -path -ipath -wholename -regex -iregex -empty -samefile -inum -newer".split())
 _COMMAND_FLAG = re.compile(r"-[A-Za-z]*c[A-Za-z]*|--command")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_SPLIT_STRING = re.compile(r"(?:-[A-Za-z0]*S|--s[a-z-]*=?)(?P<text>.*)", re.DOTALL)
 _NOT_FROM_STDIN = re.compile(r"-[A-Za-z]*[cemnprE][A-Za-z]*|--eval|--print|--command")
 _ECHO_OPTION = re.compile(r"-[neE]+|--")
 _PLACEHOLDER = re.compile(r"%[sbq]")
@@ -170,14 +172,17 @@ def _wrapped(command: Command, name: str) -> Iterator[Command]:
         yield replace(command, words=words + fed)
 
 
-def _starts(words: tuple[str, ...], operands: int) -> Iterator[tuple[str, ...]]:
-    """Where the wrapped program may begin. An option may take the next word or not: both readings are offered."""
+def _starts(words: tuple[str, ...], operands: int, *, text: bool = False) -> Iterator[tuple[str, ...]]:
+    """Where the wrapped program may begin. An option may take the next word or not: both readings are offered.
+
+    `text`: a script may begin there as well, and that with an assignment.
+    """
     chances, offered = operands + 1, 0
     for at in range(1, len(words)):
         word = words[at]
         if len(word) > 1 and word[0] == "-":
             chances += word != "--"
-        elif not _ASSIGNMENT.match(word):
+        elif text or not _ASSIGNMENT.match(word):
             yield words[at:]
             offered += 1
             if offered == chances:
@@ -213,10 +218,11 @@ def _executed(command: Command) -> Iterator[Command]:
 def _scripts(command: Command, name: str) -> Iterator[str]:
     """The texts it runs as shell commands."""
     if name in _TEXT_RUNNERS:
-        yield from (" ".join(words) for words in _starts(command.words, WRAPPERS.get(name, 0)))
+        yield from (" ".join(words) for words in _starts(command.words, WRAPPERS.get(name, 0), text=True))
     elif name in WRAPPERS:
         yield from (words[0] for words in _starts(command.words, WRAPPERS[name]) if " " in words[0])
-        yield from (word[2:] for word in command.options() if name == "env" and word.startswith("-S"))
+    if name == "env":
+        yield from _split_strings(command)
     if name == "trap":
         yield from command.operands()[:1]
     if name in _DASH_C:
@@ -233,8 +239,16 @@ def _after_command_flag(words: tuple[str, ...]) -> Iterator[str]:
         if word.startswith("--command="):
             yield word.partition("=")[2]
         elif _COMMAND_FLAG.fullmatch(word):
-            yield from (start[0] for start in _starts(words[at:], 0))
+            yield from (start[0] for start in _starts(words[at:], 0, text=True))
             return
+
+
+def _split_strings(command: Command) -> Iterator[str]:
+    """What `env -S` takes apart, in the option itself or behind it."""
+    options = [found for word in command.options() if (found := _SPLIT_STRING.fullmatch(word))]
+    yield from (option["text"] for option in options if option["text"])
+    if options:
+        yield from (word for word in command.arguments if _ASSIGNMENT.match(word) and " " in word)
 
 
 def _spoken(command: Command) -> str:

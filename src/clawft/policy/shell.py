@@ -21,6 +21,8 @@ _PASSED_OVER = frozenset({"if", "then", "else", "elif", "fi", "while", "until", 
 _DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _GROUP_ENDS = {"}": "{", "done": "do"}
 _NOT_A_FILE = re.compile(r"\d+-?|-")
+_DESCRIPTOR = re.compile(r"\{[A-Za-z_]\w*\}")
+"""A variable for the number of what is opened: `{log}>file`."""
 
 
 class _Group(Struct, frozen=True):
@@ -73,6 +75,8 @@ class _Sequence:
         return not self._cases and first != "case" and self._in_no_parentheses()
 
     def redirect(self, text: str) -> None:
+        if self.words and _DESCRIPTOR.fullmatch(self.words[-1]):
+            self.words.pop()
         if text in ("<<", "<<-"):
             self._stdin += self._lexer.here_document(strip_tabs=text == "<<-")
             return
