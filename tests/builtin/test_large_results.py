@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builtin.git.plain import git, new
 from tests.builtin.ide.agent import agent
 from tests.requirements import requirement
 
@@ -27,5 +28,9 @@ async def test_they_are_cut_and_no_errors(workspace: Path, home: Path) -> None:
         await ours.call("memory__set", key="long", value="ü" * 65_536)
         recalled = await ours.call("memory__get", key="long")
         assert recalled["result"].startswith("üüü")
+        new(workspace / "r")
+        git(workspace / "r", "commit", "--quiet", "--allow-empty", "--file=-", stdin=b"x" * 300_000)
+        [commit] = (await ours.call("git__log", repo_path="r"))["result"]
+        assert commit["message"].endswith("[the rest is left out]")
         hits = await ours.call("memory__search", query="long")
         assert [each["key"] for each in hits["result"]] == ["long"]

@@ -65,6 +65,11 @@ _REASONS: Sequence[KnownFailure] = (
         r"ssh: .*not found|cannot run ssh", "there is no ssh on this machine", "install it, or use an https address"
     ),
     KnownFailure(
+        r"error: invalid path '([^']*)'",
+        "'{0}' may not be written, and that commit has a file of this name",
+        "it would lead outside, or into .git: git__show reads what is there",
+    ),
+    KnownFailure(
         r"would be overwritten by|Please commit your changes or stash",
         "local changes would be lost",
         "commit or stash them first (git__commit, git__stash)",

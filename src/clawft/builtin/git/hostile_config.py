@@ -42,6 +42,7 @@ FIXED: Mapping[str, str] = {
     "http.followRedirects": "false",
     "http.sslVerify": "true",
     "log.showSignature": "false",
+    "mailmap.file": "/dev/null",
     "merge.verifySignatures": "false",
     "pack.threads": "0",
     "protocol.ext.allow": "never",
@@ -54,6 +55,9 @@ FIXED: Mapping[str, str] = {
     "tag.gpgSign": "false",
 }
 """Set in every repository that is not trusted: what starts programs, how many it starts, what never ends."""
+
+MAX_OVERRIDDEN_BYTES = 64 * 1024
+"""Of names of keys that are set to something harmless: they travel in the environment, which has little room."""
 
 NEVER = "$^"
 """A pattern that matches nothing. Others can be written so that reading them takes all memory there is."""
@@ -138,6 +142,9 @@ def check(tool: str, findings: ConfigFindings, work: GitWork) -> None:
     dangerous = [key for key, when in findings.refused.items() if when == GitWork.LOOK or when in work]
     if dangerous:
         raise untrusted(tool, f"its configuration has {_named(dangerous)}, which can start programs or lead elsewhere")
+    if sum(map(len, findings.overridden)) > MAX_OVERRIDDEN_BYTES:
+        many = _named(list(findings.overridden))
+        raise untrusted(tool, f"its configuration has {many} that can start programs: too many to be switched off")
 
 
 def untrusted(tool: str, reason: str) -> PermissionDenied:

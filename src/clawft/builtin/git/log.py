@@ -12,6 +12,7 @@ from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.status import RepoPath
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
+from clawft.provider.keeps import FIRST
 
 UNKNOWN = "unknown"
 FORMAT = "--format=tformat:%H%x00%an%x00%ae%x00%at%x00%P%x00%B"
@@ -26,7 +27,7 @@ _CURSOR = re.compile(r"(?P<skip>\d{1,12}):(?P<tips>\^?[0-9a-f]{40,64}(?:,\^?[0-9
 class LogEntry(Struct, frozen=True):
     oid: str
     author: str
-    message: str
+    message: Annotated[str, FIRST]
     timestamp: int
     email: str = ""
     parents: list[str] = []
@@ -85,11 +86,18 @@ def _entry(oid: str, author: str, email: str, when: str, parents: str, message: 
 async def head_of(repo: Repo) -> str | None:
     """The id of the commit that is checked out; None before the first. Raises ExecutionFailed if that is gone."""
     found = await try_commit(repo, "HEAD")
-    if found is None and (await repo.attempt("symbolic-ref", "--quiet", "HEAD")).code != 0:
+    if found is None and not await _is_unborn(repo):
         raise ExecutionFailed(
             f"{repo.tool}: HEAD names no commit that is there", hint="the repository is damaged: `git fsck` says how"
         )
     return found
+
+
+async def _is_unborn(repo: Repo) -> bool:
+    """Whether HEAD names a branch that is still to come, and not one whose commit cannot be read."""
+    if (await repo.attempt("symbolic-ref", "--quiet", "HEAD")).code != 0:
+        return False
+    return (await repo.attempt("rev-parse", "--verify", "--quiet", "HEAD")).code != 0
 
 
 async def try_commit(repo: Repo, revision: str) -> str | None:

@@ -84,6 +84,11 @@ def _at(folder: Path, root: Path, tool: str) -> RepositoryPaths | None:
 
 
 def _whole(top: Path, git_dir: Path, root: Path, tool: str, *, bare: bool = False) -> RepositoryPaths:
+    if not git_dir.is_dir():
+        raise ExecutionFailed(
+            f"{tool}: there is no repository at '{git_dir}', where '{top / '.git'}' says it is",
+            hint="it was moved or removed: `git worktree repair`, or a new clone",
+        )
     common = git_dir / "commondir"
     common_dir = _inside(git_dir / _small(common, tool), root, tool) if common.is_file() else git_dir
     return RepositoryPaths(top, git_dir, common_dir, bare)
@@ -161,16 +166,24 @@ def _check_objects(objects: Path, root: Path, tool: str) -> None:
                     _check_entry(entry, root, tool)
 
 
-def _check_borrowing(objects: Path, root: Path, tool: str, depth: int = 0) -> None:
-    if depth > _BORROWING:
-        raise ExecutionFailed(f"{tool}: '{objects}' borrows objects through more than {_BORROWING} repositories")
-    _inside(objects, root, tool)
-    _check_objects(objects, root, tool)
+def _check_borrowing(objects: Path, root: Path, tool: str) -> None:
+    """Each place once, however often it is named: lists that name one another many times would keep us for ever."""
+    seen: set[Path] = set()
+    waiting = [(_inside(objects, root, tool), 0)]
+    while waiting:
+        place, depth = waiting.pop()
+        if depth > _BORROWING:
+            raise ExecutionFailed(f"{tool}: '{place}' borrows objects through more than {_BORROWING} repositories")
+        if place not in seen:
+            seen.add(place)
+            _check_objects(place, root, tool)
+            waiting += [(_inside(place / line, root, tool), depth + 1) for line in _borrowed(place, tool)]
+
+
+def _borrowed(objects: Path, tool: str) -> set[str]:
+    """Where git looks for objects besides, as it is written."""
     alternates = objects / "info" / "alternates"
-    if not alternates.is_file():
-        return
-    for line in _small(alternates, tool).split("\n"):
-        if line.startswith('"'):  # git would read it as a path in another spelling
-            raise _odd(tool, alternates)
-        if line and not line.startswith("#"):
-            _check_borrowing(_inside(objects / line, root, tool), root, tool, depth + 1)
+    lines = set(_small(alternates, tool).split("\n")) if alternates.is_file() else set[str]()
+    if any(line.startswith('"') for line in lines):  # git would read it as a path in another spelling
+        raise _odd(tool, alternates)
+    return {line for line in lines if line and not line.startswith("#")}
