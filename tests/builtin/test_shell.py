@@ -288,6 +288,19 @@ def test_it_works_on_uvloop_too(call: CallTool, workspace: Path, monkeypatch: py
 
 
 @requirement("EXEC-01")
+def test_a_script_opens_its_output_by_name(call: CallTool, workspace: Path) -> None:
+    """On uvloop, whose own pipes are sockets, which cannot be opened."""
+    command = script(workspace, "s", "#!/bin/sh\necho good > /dev/stdout\necho bad | tee /dev/stderr >> /dev/stdout\n")
+
+    async def run() -> Any:
+        return (await call("shell", "exec", command=command)).structured_content
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        done = runner.run(run())
+    assert done == {"exit_code": 0, "stdout": "good\nbad\n", "stderr": "bad\n", "timed_out": False, "truncated": False}
+
+
+@requirement("EXEC-01")
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child that its parent died")
 async def test_the_command_does_not_survive_us(workspace: Path) -> None:
     if not leash():

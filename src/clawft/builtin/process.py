@@ -11,7 +11,8 @@ import subprocess
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import cast
+from functools import partial
+from typing import BinaryIO, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -94,28 +95,34 @@ async def _how(start: ProcessStart) -> CellStart:
 async def _spawn(
     start: ProcessStart, how: CellStart, stdout: Hear, stderr: Hear
 ) -> tuple[asyncio.SubprocessTransport, "_Pipes"]:
-    spawning = asyncio.ensure_future(
-        asyncio.get_running_loop().subprocess_exec(
-            lambda: _Pipes({_STDOUT: stdout, _STDERR: stderr}),
-            *how.argv,
-            stdin=subprocess.DEVNULL if start.stdin is None else subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=start.folder if isinstance(start.folder, str) else path_of(start.folder),
-            env=dict(how.env),
-            start_new_session=True,
-            pass_fds=how.descriptors,
-        )
-    )
+    pipes = _Pipes({_STDOUT: stdout, _STDERR: stderr})
+    spawning = asyncio.ensure_future(_begin(start, how, pipes))
     try:
-        return await asyncio.shield(spawning)
+        return await asyncio.shield(spawning), pipes
     except asyncio.CancelledError:
-        transport, pipes = await spawning  # it is there in a moment, and nobody else would end it
+        transport = await spawning  # it is there in a moment, and nobody else would end it
         await _leave(pipes, transport, how)
         raise
     finally:
         for descriptor in how.descriptors:
             os.close(descriptor)
+
+
+async def _begin(start: ProcessStart, how: CellStart, pipes: "_Pipes") -> asyncio.SubprocessTransport:
+    with pipes.opened() as (stdout, stderr):
+        transport, _ = await asyncio.get_running_loop().subprocess_exec(
+            lambda: pipes,
+            *how.argv,
+            stdin=subprocess.DEVNULL if start.stdin is None else subprocess.PIPE,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=start.folder if isinstance(start.folder, str) else path_of(start.folder),
+            env=dict(how.env),
+            start_new_session=True,
+            pass_fds=how.descriptors,
+        )
+    await pipes.listen()
+    return transport
 
 
 @contextmanager
@@ -183,6 +190,7 @@ async def _leave(pipes: "_Pipes", transport: asyncio.SubprocessTransport, how: C
             await asyncio.wait([pipes.exited], timeout=DRAIN_S)
         finally:
             transport.close()
+            pipes.close()
 
 
 def _status(transport: asyncio.SubprocessTransport) -> int:
@@ -211,6 +219,11 @@ def _recorded_path(folder: int) -> str:
 
 
 class _Pipes(asyncio.SubprocessProtocol):
+    """What it writes, and that it ended.
+
+    The pipes are our own. Those of uvloop are sockets, and no script can open `/dev/stderr` where that is one.
+    """
+
     def __init__(self, hearers: Mapping[int, Hear]) -> None:
         loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[None] = loop.create_future()
@@ -218,18 +231,58 @@ class _Pipes(asyncio.SubprocessProtocol):
         self.enough: asyncio.Future[None] = loop.create_future()
         self._hearers = hearers
         self._open = set(hearers)
+        self._ends: dict[int, BinaryIO] = {}
+        self._heard: list[asyncio.ReadTransport] = []
 
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        if self._hearers[fd](data):
+    @contextmanager
+    def opened(self) -> Generator[list[int]]:
+        """The ends it writes to, which are its own once it has begun."""
+        writes: list[int] = []
+        try:
+            for stream in self._hearers:
+                read, write = os.pipe()
+                writes.append(write)
+                self._ends[stream] = os.fdopen(read, "rb", buffering=0)
+            yield writes
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            for write in writes:
+                os.close(write)
+
+    async def listen(self) -> None:
+        loop = asyncio.get_running_loop()
+        for stream, read in self._ends.items():
+            transport, _ = await loop.connect_read_pipe(partial(_Stream, self, stream), read)
+            self._heard.append(transport)
+
+    def close(self) -> None:
+        for held in (*self._heard, *self._ends.values()):
+            held.close()
+
+    def heard(self, stream: int, data: bytes) -> None:
+        if self._hearers[stream](data):
             _settle(self.enough)
 
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        self._open.discard(fd)
+    def ended(self, stream: int) -> None:
+        self._open.discard(stream)
         if not self._open:
             _settle(self.drained)
 
     def process_exited(self) -> None:
         _settle(self.exited)
+
+
+class _Stream(asyncio.Protocol):
+    def __init__(self, pipes: _Pipes, stream: int) -> None:
+        self._pipes, self._stream = pipes, stream
+
+    def data_received(self, data: bytes) -> None:
+        self._pipes.heard(self._stream, data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._pipes.ended(self._stream)
 
 
 def _settle(future: asyncio.Future[None]) -> None:
