@@ -4,9 +4,10 @@ import os
 import stat
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from itertools import islice
-from typing import Annotated, BinaryIO, Literal
+from functools import partial
+from typing import Annotated, BinaryIO, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
@@ -14,15 +15,27 @@ from clawft.builtin.confine import ConfinedPath, check_regular, open_file, place
 from clawft.builtin.search import Matches, Query, search_tree
 from clawft.builtin.tree import walk_tree
 from clawft.errors import ExecutionFailed, PermissionDenied
+from clawft.link.share.fair_threads import FairThreads
 from clawft.link.share.workshop import made_in_turn
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
 from clawft.provider.keeps import FIRST
 from clawft.provider.manifest import Manifest, Permissions, check_path, places
 
+T = TypeVar("T")
+
 MAX_TEXT_BYTES = 4 * 1024 * 1024
 """The most that one read returns, and the longest line it takes."""
 MAX_ENTRIES = 10_000
+MAX_LISTED_CHARS = 1024 * 1024
+"""Of paths in one listing: each may be as long as it is deep."""
+MAX_SEARCHES = 3
+"""At a time, and ways through large files: threads are left for those who list, read and write."""
+MAX_SEARCHES_OF_ONE = 2
+MAX_LISTS = 1
+"""At a time: a folder may have millions of files."""
+LARGE_FILE_BYTES = 64 * 1024 * 1024
+"""From here on it takes time to come to a line, and that is looked for in turn."""
 PIECE_BYTES = 256 * 1024
 """What is read at a time."""
 MAX_SKIP_SECONDS = 10.0
@@ -62,11 +75,19 @@ async def read(
 ) -> str:
     """Read a text file of the workspace, whole or a range of lines."""
 
-    def text() -> str:
+    def text(lines: int, begins: int = 0) -> str | None:
         with _place(ctx, path, "read") as found, open_file(found) as file:
-            return _text(file, path, offset, limit)
+            return None if lines and _is_large(file) else _text(file, path, lines, limit, begins)
 
-    return await made_in_turn(text, len)
+    def start() -> int:
+        with _place(ctx, path, "read") as found, open_file(found) as file:
+            _check_text(file, path)
+            return _skip(file, path, offset)
+
+    if (read := await made_in_turn(partial(text, offset), _size_of)) is None:
+        begins = await _in_turn(_searches, ctx, start)
+        read = await made_in_turn(partial(text, 0, begins), _size_of)
+    return read or ""
 
 
 STEERING = frozenset({".git", ".clawft"})
@@ -99,22 +120,25 @@ def refuse_steering(tool: str, path: str) -> None:
 
 
 @tool(name="list", alias="list_files", title="List files", read_only=True, idempotent=True, open_world=False)
-def list_files(
+async def list_files(
     ctx: ToolContext,
     path: WorkspacePath = ".",
     recursive: bool = False,
     limit: Annotated[int, Meta(ge=1, le=MAX_ENTRIES)] = 1000,
 ) -> Listing:
     """List a folder of the workspace. With `recursive` everything beneath it, except what lies in `.git`."""
-    with _place(ctx, path, "list") as found:
-        if not stat.S_ISDIR(found.stat().st_mode):
-            raise ExecutionFailed(f"list: not a folder: '{path}'", hint="use read for a file")
-        entries = [_entry(name, status) for name, status in islice(walk_tree(found, recursive), limit + 1)]
-    return Listing(entries[:limit], truncated=len(entries) > limit)
+
+    def look() -> Listing:
+        with _place(ctx, path, "list") as found:
+            if not stat.S_ISDIR(found.stat().st_mode):
+                raise ExecutionFailed(f"list: not a folder: '{path}'", hint="use read for a file")
+            return _listing(walk_tree(found, recursive), limit)
+
+    return await _in_turn(_lists, ctx, look)
 
 
 @tool(alias="search_files", title="Search files", read_only=True, idempotent=True, open_world=False)
-def search(
+async def search(
     pattern: Annotated[str, Meta(min_length=1, max_length=1000, description="text to find; case matters")],
     ctx: ToolContext,
     path: WorkspacePath = ".",
@@ -124,9 +148,13 @@ def search(
     limit: Annotated[int, Meta(ge=1, le=MAX_ENTRIES)] = 100,
 ) -> Matches:
     """Find lines that contain a text in the files of the workspace. Skips `.git`, binary files and very large ones."""
-    with _place(ctx, path, "search") as found:
-        found.stat()
-        return search_tree(found, Query(pattern, glob, regex, limit))
+
+    def look() -> Matches:
+        with _place(ctx, path, "search") as found:
+            found.stat()
+            return search_tree(found, Query(pattern, glob, regex, limit))
+
+    return await _in_turn(_searches, ctx, look)
 
 
 def _place(
@@ -138,6 +166,25 @@ def _place(
 
 TOOLS = (read, write, list_files, search)
 
+_searches = FairThreads(MAX_SEARCHES, MAX_SEARCHES_OF_ONE)
+_lists = FairThreads(MAX_LISTS, MAX_LISTS)
+
+
+async def _in_turn(threads: FairThreads, ctx: ToolContext, look: Callable[[], T]) -> T:
+    """What may take seconds, in turn with that of other callers."""
+    return await threads.run(f"{ctx.caller.principal} {ctx.caller.session}", look)
+
+
+def _listing(found: Iterator[tuple[str, os.stat_result]], limit: int) -> Listing:
+    entries: list[FolderEntry] = []
+    room = MAX_LISTED_CHARS
+    for name, status in found:
+        room -= len(name)
+        if len(entries) == limit or room < 0:
+            return Listing(entries, truncated=True)
+        entries.append(_entry(name, status))
+    return Listing(entries)
+
 
 def _entry(name: str, status: os.stat_result) -> FolderEntry:
     mode = status.st_mode
@@ -148,10 +195,9 @@ def _entry(name: str, status: os.stat_result) -> FolderEntry:
     return FolderEntry(name, "link" if stat.S_ISLNK(mode) else "other", 0)
 
 
-def _text(file: BinaryIO, path: str, offset: int, limit: int | None) -> str:
-    if b"\0" in file.read(PROBE_BYTES):
-        raise ExecutionFailed(f"read: '{path}' is a binary file", hint="only text can be read")
-    file.seek(0)
+def _text(file: BinaryIO, path: str, offset: int, limit: int | None, begins: int = 0) -> str:
+    _check_text(file, path)
+    file.seek(begins)
     _skip(file, path, offset)
     data = _gather(file, path, limit)
     try:
@@ -160,14 +206,29 @@ def _text(file: BinaryIO, path: str, offset: int, limit: int | None) -> str:
         raise ExecutionFailed(f"read: '{path}' is not UTF-8 text: {wrong.reason} at byte {wrong.start}") from None
 
 
-def _skip(file: BinaryIO, path: str, lines: int) -> None:
-    """Past so many lines, by pieces: a file may have a line for every byte of it."""
+def _is_large(file: BinaryIO) -> bool:
+    return os.fstat(file.fileno()).st_size > LARGE_FILE_BYTES
+
+
+def _size_of(text: str | None) -> int:
+    return len(text or "")
+
+
+def _check_text(file: BinaryIO, path: str) -> None:
+    if b"\0" in file.read(PROBE_BYTES):
+        raise ExecutionFailed(f"read: '{path}' is a binary file", hint="only text can be read")
+    file.seek(0)
+
+
+def _skip(file: BinaryIO, path: str, lines: int) -> int:
+    """Past so many lines, by pieces: a file may have a line for every byte of it. Returns where that is."""
     ends = time.monotonic() + MAX_SKIP_SECONDS
     while lines and (piece := file.read(PIECE_BYTES)):
         if time.monotonic() > ends:
             raise ExecutionFailed(f"read: skipping lines of '{path}' took longer than {MAX_SKIP_SECONDS:g} s")
         behind, lines = _past(piece, lines)
         file.seek(behind - len(piece), os.SEEK_CUR)
+    return file.tell()
 
 
 def _gather(file: BinaryIO, path: str, limit: int | None) -> bytearray:

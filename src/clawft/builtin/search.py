@@ -23,6 +23,8 @@ MAX_FILE_BYTES = 4 * 1024 * 1024
 MAX_TOTAL_BYTES = 256 * 1024 * 1024
 MAX_SECONDS = 10.0
 MAX_LINE_CHARS = 300
+MAX_FOUND_CHARS = 4 * 1024 * 1024
+"""Of paths and lines: ten thousand paths may be as long as they are deep."""
 PROBE_BYTES = 8192
 
 FindLines = Callable[[bytes], list[FoundLine]]
@@ -52,16 +54,18 @@ class Matches(Struct, frozen=True):
 
 def search_tree(top: ConfinedPath, query: Query) -> Matches:
     found: list[Match] = []
-    looked = total = 0
+    looked = total = said = 0
     ends = time.monotonic() + MAX_SECONDS
     with _finder(query) as find_lines:
         for place in _files(top, query.glob):
             content = _read(place) if place is not None else None
             if place is not None and content is not None:
-                found += _matches(place.relative, content, find_lines)
+                matches = _matches(place.relative, content, find_lines)
+                found += matches
+                said += sum(map(_length, matches))
                 looked += 1
                 total += len(content)
-            if reached := _bound(len(found), query.limit, total, ends):
+            if reached := _bound(len(found), query.limit, total, ends) or _said_enough(said):
                 return Matches(found[: query.limit], looked, reached)
     return Matches(found, looked)
 
@@ -92,6 +96,14 @@ def _bound(found: int, limit: int, total: int, ends: float) -> str:
     if time.monotonic() > ends:
         return f"{MAX_SECONDS:.0f} s searched; name a folder or a glob"
     return ""
+
+
+def _said_enough(chars: int) -> str:
+    return f"{MAX_FOUND_CHARS} characters found; name a folder or a glob" if chars > MAX_FOUND_CHARS else ""
+
+
+def _length(match: Match) -> int:
+    return len(match.path) + len(match.text)
 
 
 def _files(top: ConfinedPath, glob: str | None) -> Iterator[ConfinedPath | None]:

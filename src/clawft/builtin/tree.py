@@ -3,11 +3,14 @@
 import os
 import stat
 from collections.abc import Iterator
+from heapq import nsmallest
 from itertools import islice
 
 from clawft.builtin.confine import SHARED, ConfinedPath, is_ours
 
 MAX_DEPTH = 64
+MAX_NAMES = 10_000
+"""Names of a folder that are held at a time, and fewer the deeper it lies: there may be millions."""
 CLOSED = frozenset({".git"})
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -23,27 +26,40 @@ def walk_tree(top: ConfinedPath, recursive: bool, most: int | None = None) -> It
 
 
 def walk_places(
-    top: ConfinedPath, depth: int, most: int | None = None
+    top: ConfinedPath, depth: int, most: int | None = None, level: int = 1
 ) -> Iterator[tuple[str, os.stat_result, ConfinedPath]]:
     """Like `walk_tree`, with the place of each, open until the next one is asked for."""
     folder = top.open(_FOLDER)
     prefix = "" if top.relative == "." else f"{top.relative}/"
     try:
-        names = _names(folder, most)
-        for name in sorted(SHARED.intersection(names) if is_ours(folder) else names):
-            yield from _entry(ConfinedPath(folder, name, prefix + name), depth, most)
+        ours = is_ours(folder)
+        for name in _in_order(folder, MAX_NAMES // level) if most is None else _some(folder, most):
+            if not ours or name in SHARED:
+                yield from _entry(ConfinedPath(folder, name, prefix + name), depth, most, level)
     finally:
         os.close(folder)
 
 
-def _names(folder: int, most: int | None) -> list[str]:
-    if most is None:
-        return os.listdir(folder)
+def _in_order(folder: int, at_once: int) -> Iterator[str]:
+    """Its names, sorted. The folder is gone through again for each further lot of them."""
+    last = ""
+    while True:
+        with os.scandir(folder) as entries:
+            names = nsmallest(at_once, (entry.name for entry in entries if entry.name > last))
+        yield from names
+        if len(names) < at_once:
+            return
+        last = names[-1]
+
+
+def _some(folder: int, most: int) -> list[str]:
     with os.scandir(folder) as entries:
-        return [entry.name for entry in islice(entries, most)]
+        return sorted(entry.name for entry in islice(entries, most))
 
 
-def _entry(found: ConfinedPath, depth: int, most: int | None) -> Iterator[tuple[str, os.stat_result, ConfinedPath]]:
+def _entry(
+    found: ConfinedPath, depth: int, most: int | None, level: int
+) -> Iterator[tuple[str, os.stat_result, ConfinedPath]]:
     try:
         status = found.stat()
     except FileNotFoundError:
@@ -51,6 +67,6 @@ def _entry(found: ConfinedPath, depth: int, most: int | None) -> Iterator[tuple[
     yield found.relative, status, found
     if depth > 1 and stat.S_ISDIR(status.st_mode) and found.name not in CLOSED:
         try:
-            yield from walk_places(found, depth - 1, most)
+            yield from walk_places(found, depth - 1, most, level + 1)
         except (PermissionError, FileNotFoundError, NotADirectoryError):
             return  # not ours to read, or gone: the rest of the tree still counts
