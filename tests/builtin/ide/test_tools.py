@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from clawft.builtin.ide.family import Ide
 from clawft.builtin.ide.mock import MockIde
 from clawft.builtin.ide.model import (
     Action,
@@ -97,6 +98,27 @@ async def test_several_edits_at_once_and_by_anchor(ask: Ask, editor: MockIde, ma
     assert editor.texts[str(main)].text == MAIN.replace("greet(name", "hail(name").replace("\nn:", "\nm:").replace(
         "+ nam\n", "+ name\n"
     )
+
+
+async def test_of_many_places_only_those_that_are_shown_are_spelled(
+    ask: Ask, editor: MockIde, main: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each takes a look at the disk, and a language server may find tens of thousands at once."""
+    spelled: list[str] = []
+    spell = Ide.shown
+
+    def shown(ide: Ide, path: str) -> str:
+        spelled.append(path)
+        return spell(ide, path)
+
+    monkeypatch.setattr(Ide, "shown", shown)
+    editor.diagnostics = [error(str(number), str(main)) for number in range(1_000)]
+    editor.locations = [Location(str(main), HERE)] * 1_000
+    for tool, place in (("diagnostics", {}), ("references", {"anchor": "greet(name"})):
+        answer = (await ask(tool, path="main.py", limit=3, **place)).structured_content
+        assert answer is not None
+        assert (len(answer["result"]), answer["total"]) == (3, 1_000)
+        assert len(spelled) < 20
 
 
 @requirement("F8-T05", "IDE-09", "IDE-03")

@@ -1,5 +1,6 @@
 """Tools that look: problems, symbols, what a place means, where it is defined and used."""
 
+from heapq import nsmallest
 from typing import Annotated
 
 import msgspec
@@ -81,12 +82,12 @@ async def diagnostics(
     found = None if path is None else ide.find(path)
     connection = await ide.route(found, window)
     said = await ide.ask(connection, connection.get_diagnostics(found, wait_ms), wait_ms)
-    shown = [_placed(ide, each) for each in await ide.inside(said.items) if each.severity <= severity]
-    shown.sort(key=lambda each: (each.severity, each.file_path or "", each.range))
+    grave = [each for each in await ide.inside(said.items) if each.severity <= severity]
+    shown = nsmallest(limit, grave, key=lambda each: (each.severity, each.file_path or "", each.range))
     return DiagnosticsAnswer(
         **stamped(connection, said, fresh=said.fresh, pending=said.pending),
-        result=shown[:limit],
-        total=len(shown),
+        result=[_placed(ide, each) for each in shown],
+        total=len(grave),
     )
 
 
@@ -162,8 +163,8 @@ async def references(
 
 
 def _places(ide: Ide, spot: Spot, found: list[Location], limit: int) -> PlacesAnswer:
-    shown = [msgspec.structs.replace(each, file_path=ide.shown(each.file_path)) for each in found]
-    return PlacesAnswer(**spot.stamped(), result=shown[:limit], total=len(shown))
+    shown = [msgspec.structs.replace(each, file_path=ide.shown(each.file_path)) for each in found[:limit]]
+    return PlacesAnswer(**spot.stamped(), result=shown, total=len(found))
 
 
 @recipe(alias="ide_document_symbols", title="Outline", read_only=True, idempotent=True, open_world=False)

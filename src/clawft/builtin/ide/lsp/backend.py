@@ -39,6 +39,7 @@ from clawft.builtin.ide.model import (
 )
 from clawft.builtin.ide.text import TextMap, apply, with_ends_of
 from clawft.errors import IdeFailed, IdeNotConnected
+from clawft.sandbox.bounds import is_within
 
 RENAME_SECONDS = 2.0
 """A server that has just started may know no file but the open one, and would rename in that alone."""
@@ -140,7 +141,7 @@ class HeadlessIde:
             each
             for server in servers
             for path, known in server.known.items()
-            if Path(path).is_relative_to(self._folder)
+            if is_within(path, str(self._folder))
             for each in known.items
         ]
         return Problems(items, fresh, not fresh, dirty=bool(self.unsaved()))
@@ -162,7 +163,7 @@ class HeadlessIde:
             await self._servers.look_again(server)
         asked = (_quietly(server.request("workspace/symbol", {"query": query}, _SYMBOLS)) for server in servers)
         found = [each for said in await asyncio.gather(*asked) for each in messages.symbols(said or [], "")]
-        inside = [each for each in found if Path(each.file_path).is_relative_to(self._folder)]
+        inside = [each for each in found if is_within(each.file_path, str(self._folder))]
         return sorted(inside, key=lambda each: (query not in each.name, len(each.name), each.file_path))[:limit]
 
     async def hover(self, path: str, position: Position) -> HoverInfo | None:

@@ -21,6 +21,10 @@ from clawft.builtin.ide.model import (
     symbol_kind,
 )
 
+MAX_MESSAGE_CHARS = 16 * 1024
+"""Of one diagnostic; a longer one is cut, and says so."""
+MAX_HOVER_CHARS = 32 * 1024
+
 
 def uri_of(path: str) -> str:
     return "file://" + quote(path, safe="/")
@@ -28,8 +32,12 @@ def uri_of(path: str) -> str:
 
 def path_of(uri: str) -> str:
     """The file a server means; nothing if it is no file."""
-    parts = urlsplit(uri)
-    return unquote(parts.path) if parts.scheme == "file" else ""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:  # a host with half a bracket
+        return ""
+    path = unquote(parts.path) if parts.scheme == "file" else ""
+    return "" if "\0" in path else path
 
 
 class LspDiagnostic(Struct):
@@ -134,7 +142,7 @@ class LspAction(Struct):
 def diagnostic(said: LspDiagnostic, path: str) -> Diagnostic:
     severity = DiagnosticSeverity(said.severity) if said.severity in (1, 2, 3, 4) else DiagnosticSeverity.ERROR
     code = None if said.code is None else str(said.code)
-    return Diagnostic(said.range, severity, said.message, said.source, code, path)
+    return Diagnostic(said.range, severity, _cut(said.message, MAX_MESSAGE_CHARS), said.source, code, path)
 
 
 def locations(said: "LspLocation | list[LspLocation] | None") -> list[Location]:
@@ -158,7 +166,11 @@ def hover(said: LspHover | None) -> HoverInfo | None:
         return None
     many = said.contents if isinstance(said.contents, list) else [said.contents]
     contents = "\n\n".join(filter(None, (each if isinstance(each, str) else each.value for each in many)))
-    return HoverInfo(contents, said.range) if contents else None
+    return HoverInfo(_cut(contents, MAX_HOVER_CHARS), said.range) if contents else None
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]} [… {len(text) - most} more characters]"
 
 
 def edits(said: Iterable[LspEdit]) -> list[TextEdit]:
