@@ -8,13 +8,18 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from clawft.errors import ClawftError
 
 GC_THRESHOLDS = (50_000, 20, 20)
 """Calls make many short-lived objects and hardly any cycles: the default looks for them far too often."""
+
+THREADS_SECONDS = 1.0
+"""What work in threads gets when all else has ended; it had its time before."""
 
 FEWEST_FILES = 32
 MORE_FILES = "ulimit -n 1024"
@@ -35,8 +40,23 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     try:
         import uvloop
     except ImportError:
-        return asyncio.run(work)
-    return uvloop.run(work)
+        return asyncio.run(_with_own_threads(work))
+    return uvloop.run(_with_own_threads(work))
+
+
+async def _with_own_threads(work: Coroutine[Any, Any, T]) -> T:
+    asyncio.get_running_loop().set_default_executor(LeavableThreads())
+    return await work
+
+
+class LeavableThreads(ThreadPoolExecutor):
+    """Those of the loop. Work in a thread cannot be stopped, and a disk that does not answer must not keep us."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        super().shutdown(wait=False, cancel_futures=cancel_futures)
+        ends = time.monotonic() + THREADS_SECONDS
+        for thread in self._threads if wait else ():
+            thread.join(max(0.0, ends - time.monotonic()))
 
 
 def _check_open_files() -> None:

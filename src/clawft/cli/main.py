@@ -48,7 +48,30 @@ _MEANT: Mapping[str, str] = dict.fromkeys(("serve", "start"), "weft gateway serv
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Never raises for what a user can cause."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    if argv is not None:
+        return _main(list(argv))
+    try:
+        code = _main(sys.argv[1:])
+    except SystemExit as ended:
+        _leave_threads(ended.code if isinstance(ended.code, int) else FAILED)
+        raise
+    _leave_threads(code)
+    return code
+
+
+def _leave_threads(code: int) -> None:
+    """End now if there is a thread that is stuck: all else has ended, and Python would wait for it."""
+    threading = sys.modules.get("threading")
+    if threading is None:
+        return
+    others = (each for each in threading.enumerate() if each is not threading.main_thread())
+    if any(not each.daemon for each in others):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _main(words: list[str]) -> int:
     gc.disable()  # what is loaded from here on stays; `app.run` turns it on again
     _open_what_is_closed()
     _print_anything()
