@@ -214,6 +214,44 @@ async def test_ten_calls_at_once_are_one_question(house: House, answer: dict[str
 
 
 @requirement("POOL-18")
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ({"result": {"action": "accept"}}, "neither a yes nor a no"),
+        ({"result": {"action": "accept", "content": {"answer": True}}}, "none of those that were offered"),
+        ({"result": {}}, "neither a yes nor a no"),
+        ({"result": "always"}, "is no object"),
+        ({"error": {"code": -1, "message": "no window"}}, "no window"),
+    ],
+)
+async def test_a_client_that_brings_no_answer_is_not_told_as_the_persons_no(
+    house: House, answer: dict[str, Any], told: str
+) -> None:
+    async with pipe(house.gateway) as client:
+        await client.initialize(capabilities=CAN_FILL)
+        id = client.send("tools/call", {"name": "stranger__run", "arguments": {}})
+        request = await client.notice("elicitation/create")
+        client.write({"jsonrpc": "2.0", "id": request["id"], **answer})
+        (said,) = texts(await client.answer(id))
+    assert "nobody answered whether run may be used" in said
+    assert told in said
+    assert "weft approvals grant stranger run" in said
+
+
+@requirement("POOL-18")
+async def test_a_client_that_never_answers_keeps_calls_waiting_once_and_they_hear_what_to_do(house: House) -> None:
+    house.gateway.question_seconds = 0.3
+    async with pipe(house.gateway) as client:
+        await client.initialize(capabilities=CAN_FILL)
+        began = time.monotonic()
+        ids = [client.send("tools/call", {"name": "stranger__run", "arguments": {}}) for _ in range(10)]
+        answers = [await client.answer(id) for id in ids]
+        assert time.monotonic() - began < 2  # and not once for each of them
+    assert all("weft approvals grant stranger run" in texts(answer)[0] for answer in answers)
+    assert house.demo.called == []
+
+
+@requirement("POOL-18")
 async def test_a_disk_that_is_full_costs_the_memory_and_not_the_call(house: House, home: Path) -> None:
     (home / "approvals.json").mkdir()
     async with pipe(house.gateway) as client:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from clawft.errors import RequestTimeout
 from clawft.guard.security import Security, resolve_host
 from clawft.link.http_out import names
 from clawft.link.http_out.names import Place
@@ -146,11 +147,25 @@ async def test_a_yes_lets_it_through_once() -> None:
         {"action": "accept", "content": []},
         {"action": "accept", "content": {"allow": False}},
         {"action": "accept", "content": {"allow": "true"}},
+        {"action": "accept", "content": {"allow": 1}},
         {},
     ],
 )
 async def test_anything_else_is_a_no(answer: Mapping[str, Any]) -> None:
     assert (await asking(Person(answer))).refused == "privilege"
+
+
+class Nobody(Person):
+    async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Mapping[str, Mapping[str, Any]]:
+        raise RequestTimeout("elicitation/create", 600_000)
+
+
+@requirement("GUARD-13")
+async def test_a_question_that_nobody_answers_is_a_refusal_with_the_way_to_allow_it() -> None:
+    reply = await asking(Nobody({}))
+    assert reply.refused == "privilege"
+    assert b"nobody answered" in reply.result
+    assert b"(" in reply.result.partition(b"nobody answered")[2]  # the hint of the rule
 
 
 @requirement("GUARD-13")

@@ -48,7 +48,7 @@ def start_server_tool(
         if not ctx.caller.capabilities.elicit_form or ctx.caller.principal != LOCAL:
             raise PermissionDenied(name, "the person at this machine must approve it", hint=server.command)
         answer = await ctx.elicit(f"weft_start_{server.pin[-24:]}", _message(server), _FORM)
-        if answer != {"start": True}:
+        if answer is None or answer.get("start") is not True:
             declined.add(server.pin)
             raise PermissionDenied(name, "the person declined", hint=server.command)
         await approve(server)

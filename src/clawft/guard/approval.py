@@ -10,15 +10,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from clawft.errors import ClawftError, ExecutionFailed, NotConnected
 from clawft.guard.approvals import Approvals
+from clawft.guard.asking import Unanswered, answer_to
 from clawft.guard.consent import ONCE, SEEN, ConsentSubject, chosen, question, question_key, why
 from clawft.guard.sides import BesideUse
 from clawft.model import LOCAL, Allow, Ask, Call, Caller, Era, InputRequired, Next, Origin, Reply, Tool, Verdict
@@ -104,7 +105,8 @@ class ApprovalGuard:
         self._withheld = False
         self._look_at = 0.0
         self._turns: dict[Turn, asyncio.Lock] = {}
-        self._declined: dict[Turn, float] = {}
+        self._declined: dict[Turn, tuple[float, str]] = {}
+        """When a question was last not answered with a yes, and how that is told."""
         self._put: dict[Turn, str] = {}
         """Questions that a later call answers: a pin of all there was when they were put."""
         book.changed = self._forget
@@ -229,28 +231,30 @@ class ApprovalGuard:
         subject = await self._to_ask(call)
         if subject is None:
             return ""
-        if self._declined.get(turn, 0.0) > began:
-            return _declined(subject)
+        when, refusal = self._declined.get(turn, (0.0, ""))
+        if when > began:
+            return refusal
         answer, others = await self._answer(call, subject, turn)
-        if not answer:
-            _note(self._declined, turn, time.monotonic())
-            return _declined(subject)
+        if isinstance(answer, Unanswered) or not answer:
+            refusal = _declined(subject, answer)
+            _note(self._declined, turn, (time.monotonic(), refusal))
+            return refusal
         if answer != ONCE:
             await self._store(self._approvals(call, others, subject.instructions))
         changed = self._changed_since(call, subject)
         return _refused(changed) if changed is not None else ""
 
-    async def _answer(self, call: Call, subject: ConsentSubject, turn: Turn) -> tuple[str, Sequence[Tool]]:
+    async def _answer(self, call: Call, subject: ConsentSubject, turn: Turn) -> tuple[str | Unanswered, Sequence[Tool]]:
         """What they say, and which tools it covers beside the one they were shown: those there were when we asked."""
         key, everything = question_key(subject), self._all(call)
         now = pin({tool.name: shown_tool(tool.wire, subject.instructions) for tool in everything})
         put = self._put.pop(turn, "" if call.caller.era is Era.STATELESS else now)
         try:
-            answers = await call.talk.ask({key: question(subject, _readable(call.arguments))})
+            told = await answer_to(call, key, question(subject, _readable(call.arguments)))
         except InputRequired:  # a later call brings the answer
             _note(self._put, turn, now)
             raise
-        answer = chosen(subject, answers[key])
+        answer = told if isinstance(told, Unanswered) else _said(subject, told)
         return answer, everything if answer == subject.everything and put == now else ()
 
     def _changed_since(self, call: Call, subject: ConsentSubject) -> ConsentSubject | None:
@@ -371,6 +375,13 @@ def _differences(found: UseStanding, shown: ShownText) -> tuple[str, ...]:
     return tuple(known if len(known) == len(names) else [*known, "other members"]) or ("its definition",)
 
 
+def _said(subject: ConsentSubject, told: Mapping[str, Any]) -> str | Unanswered:
+    """What they chose; empty for no."""
+    answer = chosen(subject, told)
+    is_known = answer or told.get("action") != "accept"
+    return answer if is_known else Unanswered("the client's answer is none of those that were offered")
+
+
 def _readable(arguments: bytes) -> str:
     return arguments.decode("utf-8", "replace")
 
@@ -380,6 +391,9 @@ def _refused(subject: ConsentSubject) -> str:
     return f"refused by the rule {RULE}: {told}"
 
 
-def _declined(subject: ConsentSubject) -> str:
-    told = f"the person declined the use of {subject.name} ({subject.command} would allow it)"
-    return f"refused by the rule {RULE}: {told}"
+def _declined(subject: ConsentSubject, answer: str | Unanswered) -> str:
+    if isinstance(answer, Unanswered):
+        why_not = f"nobody answered whether {subject.name} may be used: {answer.why}"
+    else:
+        why_not = f"the person declined the use of {subject.name}"
+    return f"refused by the rule {RULE}: {why_not} ({subject.command} would allow it)"

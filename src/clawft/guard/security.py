@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
 
+from clawft.guard.asking import Unanswered, answer_to
 from clawft.guard.consent import BAR
 from clawft.link.share.workshop import in_turn
 from clawft.model import Allow, Ask, Call, Deny, Next, Origin, Question, Reply, Tool, Verdict
@@ -40,6 +41,7 @@ _arguments = msgspec.json.Decoder(dict[str, Any])
 _SIMPLER = "send them as plain JSON, each key once"
 _FEWER = "name fewer hosts in one call"
 _KEY = re.compile(rb'"\s*:')
+_NO: Mapping[str, Any] = {}
 _BLANKS = re.compile(r"\s{8,}")
 
 
@@ -60,11 +62,13 @@ class Security:
 
     async def _judged(self, call: Call, after: Next) -> Reply:
         verdict = await self.judge(call.arguments, NAMED_ONLY.get(call.name, frozenset()), call.caller.principal)
-        if isinstance(verdict, Ask) and await _person_allows(call, verdict):
-            return await after(call)
         if isinstance(verdict, Allow):
             return await after(call)
-        told = f"refused by the rule {verdict.rule}: {visible_text(verdict.reason)}"
+        answer = await _asked(call, verdict) if isinstance(verdict, Ask) else _NO
+        if not isinstance(answer, Unanswered) and _allows(answer):
+            return await after(call)
+        why_not = f"; nobody answered whether it may: {answer.why}" if isinstance(answer, Unanswered) else ""
+        told = f"refused by the rule {verdict.rule}: {visible_text(verdict.reason)}{why_not}"
         return Reply.error(f"{told} ({verdict.hint})" if verdict.hint else told, refused=verdict.rule)
 
     async def judge(self, arguments: bytes, named: frozenset[str] = frozenset(), whose: str = "") -> Verdict:
@@ -163,10 +167,10 @@ async def resolve_host(host: str) -> Sequence[str]:
     return [address for _, address in found]
 
 
-async def _person_allows(call: Call, asked: Ask) -> bool:
+async def _asked(call: Call, asked: Ask) -> Mapping[str, Any] | Unanswered:
     """Ask where the agent can pass the question on; elsewhere, or where it cannot be shown whole, the answer is no."""
     if not call.caller.capabilities.elicit_form or len(asked.whole) > MAX_ASKED:
-        return False
+        return _NO
     question = Question(
         "elicitation/create",
         {
@@ -179,8 +183,13 @@ async def _person_allows(call: Call, asked: Ask) -> bool:
             },
         },
     )
-    answer = (await call.talk.ask({"weft_allow": question}))["weft_allow"]
-    return answer.get("action") == "accept" and (answer.get("content") or {}) == {"allow": True}
+    return await answer_to(call, "weft_allow", question)
+
+
+def _allows(answer: Mapping[str, Any]) -> bool:
+    """A yes is `true` itself: a number that equals it was never offered."""
+    content: object = answer.get("content")
+    return answer.get("action") == "accept" and isinstance(content, dict) and content.get("allow") is True  # pyright: ignore[reportUnknownMemberType]  # JSON
 
 
 def _shown_whole(commands: str) -> str:

@@ -1,0 +1,27 @@
+"""A question of a guard's own to the person, by way of their client: what they answered, or why nobody did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from clawft.errors import ExecutionFailed, RequestTimeout
+from clawft.model import Call, Question
+from clawft.wire.answers import answers_it
+
+
+class Unanswered(Struct, frozen=True):
+    """The client did not bring an answer: whatever the person wanted, they have allowed nothing."""
+
+    why: str
+
+
+async def answer_to(call: Call, key: str, question: Question) -> Mapping[str, Any] | Unanswered:
+    """Whoever asks says what is refused and how it is allowed; the client's own words are the reason."""
+    try:
+        answer = (await call.talk.ask({key: question}))[key]
+    except (ExecutionFailed, RequestTimeout) as failed:
+        return Unanswered(failed.message)
+    return answer if answers_it(question, answer) else Unanswered("the client's answer is neither a yes nor a no")
