@@ -16,6 +16,7 @@ import pytest
 
 from clawft.errors import Busy, InvalidArguments
 from clawft.store import journal as journal_module
+from clawft.store import link_file
 from clawft.store.home import locked
 from clawft.store.journal import BrokenJournal, IntactJournal, Journal, files, find, tail, verify
 from tests.requirements import requirement
@@ -142,6 +143,58 @@ def test_a_tail_that_was_cut_off_shows(written: Path, kept: int) -> None:
 def test_a_deleted_journal_shows(written: Path) -> None:
     written.unlink()
     assert isinstance(verify(written), BrokenJournal)
+
+
+@requirement("GUARD-11")
+@pytest.mark.parametrize("kept", [0, 3, 5])
+@pytest.mark.parametrize("head", [None, b"", b"x" * 200])
+def test_a_head_that_was_taken_away_shows_even_after_more_was_appended(
+    written: Path, kept: int, head: bytes | None
+) -> None:
+    written.write_bytes(b"".join(lines_of(written)[:kept]))
+    if head is None:
+        written.with_suffix(".head").unlink()
+    else:
+        written.with_suffix(".head").write_bytes(head)
+    if kept or head is not None:  # where nothing at all is left, nothing can tell
+        found = verify(written)
+        assert isinstance(found, BrokenJournal)
+        assert found.file == "audit.head"
+        Journal(written).append(entries(6))
+        assert isinstance(verify(written), BrokenJournal)
+
+
+@requirement("GUARD-11")
+def test_whoever_wrote_the_last_line_needs_no_head_to_go_on(path: Path) -> None:
+    journal = Journal(path)
+    journal.append(entries(1, 2))
+    path.with_suffix(".head").unlink()
+    journal.append(entries(3))
+    assert verify(path) == IntactJournal(3)
+
+
+@requirement("GUARD-11")
+def test_a_head_of_another_line_shows(written: Path) -> None:
+    written.with_suffix(".head").write_bytes(b'{"seq":3,"hash":"%b"}\n' % (b"2" * 64))
+    found = verify(written)
+    assert isinstance(found, BrokenJournal)
+    assert found.line == 3
+
+
+@requirement("GUARD-11")
+def test_a_writer_killed_in_its_first_batch_leaves_an_intact_journal(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(link_file, "write", killed)
+        with pytest.raises(KeyboardInterrupt):
+            Journal(path).append(entries(1, 2))
+    assert verify(path) == IntactJournal(2)
+    Journal(path).append(entries(3))
+    assert verify(path) == IntactJournal(3)
 
 
 @requirement("GUARD-11")

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 import msgspec
 from msgspec import Raw, Struct
 
+from clawft.store import link_file
 from clawft.store.chain import MAX_ENTRY_BYTES, START, ChainLink, check, check_entries, read_link, seal
 from clawft.store.home import (
     LOCK_SECONDS,
@@ -27,9 +28,9 @@ from clawft.store.home import (
     locked,
     open_plain,
     private_dir,
-    read_plain,
     write_all,
 )
+from clawft.store.link_file import base_file, head_file
 
 ROTATE_BYTES = 64 * 1024 * 1024
 KEEP_FILES = 10
@@ -38,7 +39,6 @@ MAX_LINE_BYTES = MAX_ENTRY_BYTES + 1_024
 """An entry and its seal."""
 
 _BLOCK = 64 * 1024
-_HEAD = b'{"seq":%-20d,"hash":"%b"}\n'  # always as long as before: one small write in place
 _BINARY = getattr(os, "O_BINARY", 0)
 
 _Part = tuple[Path, BinaryIO, int]
@@ -85,7 +85,7 @@ class Journal:
                 size = self._write(descriptor, encoded)
             finally:
                 os.close(descriptor)
-            _write_head(self._path, self._end)
+            link_file.write(head_file(self._path), self._end)
             if size > self._rotate_bytes:
                 self._rotate()
 
@@ -102,13 +102,17 @@ class Journal:
         """Find the end of the chain, unless the file is just as we left it.
 
         Where the head file, or we ourselves, know of later lines than the journal has, the chain goes on from there:
-        the gap shows, even where the whole folder is gone.
+        the gap shows, even where the whole folder is gone. So it does where the head file was taken away.
         """
         if self._seen == _state(descriptor):
             return
         _drop_torn_line(descriptor)
-        last = read_link(_last_line(descriptor)) or START
-        self._end = max(self._end, _read_head(self._path), last, key=_number)
+        last, head = read_link(_last_line(descriptor)) or START, link_file.read(head_file(self._path))
+        if head is None and (self._end.seq < last.seq or (self._end == START and _is_spoiled(self._path))):
+            head = ChainLink(last.seq + 1)  # nobody can tell what stood there: the next line follows one that is not
+        if head is None:
+            link_file.begin(head_file(self._path))
+        self._end = max(self._end, head or START, last, key=_number)
 
     def _rotate(self) -> None:
         """The chain goes on in a new file; the oldest full one may have to go."""
@@ -150,15 +154,15 @@ def verify(path: Path) -> IntactJournal | BrokenJournal:
         return IntactJournal(0)
     with ExitStack() as opened:
         with _at_rest(path):
-            head, base = _read_head(path), _read_base(path)
+            head, base = link_file.read(head_file(path)), _base(path)
             full = [file for file in _full_files(path) if not _is_dropped(file, base)]
             newest = opened.enter_context(open_plain(path)) if path.exists() else None
             size = _whole(newest.fileno()) if newest is not None else 0
         parts = _one_by_one(full) if newest is None else chain(_one_by_one(full), [(path, newest, size)])
         try:
-            end = _follow(parts, base)
+            end = _follow(parts, base, head)
         except FileNotFoundError:
-            if _read_base(path) == base:
+            if _base(path) == base:
                 raise
             return verify(path)  # the oldest had to make room meanwhile
     return end if isinstance(end, BrokenJournal) else _against_head(path, end, head, base.seq)
@@ -171,7 +175,11 @@ def _one_by_one(full: Sequence[Path]) -> Iterator[_Part]:
             yield file, stream, _whole(stream.fileno())
 
 
-def _follow(parts: Iterable[_Part], end: ChainLink) -> ChainLink | BrokenJournal:
+def _base(path: Path) -> ChainLink:
+    return link_file.read(base_file(path)) or START
+
+
+def _follow(parts: Iterable[_Part], end: ChainLink, head: ChainLink | None) -> ChainLink | BrokenJournal:
     """The end of the chain that goes through these."""
     for file, stream, size in parts:
         stream.seek(0)
@@ -179,16 +187,30 @@ def _follow(parts: Iterable[_Part], end: ChainLink) -> ChainLink | BrokenJournal
             found = check(line, end)
             if isinstance(found, str):
                 return BrokenJournal(file.name, number, found)
+            if head is not None and found.seq == head.seq and found.hash != head.hash:
+                return BrokenJournal(file.name, number, f"line {found.seq} is not the one that was written")
             end = found
     return end
 
 
-def _against_head(path: Path, end: ChainLink, head: ChainLink, dropped: int) -> IntactJournal | BrokenJournal:
+def _against_head(path: Path, end: ChainLink, head: ChainLink | None, dropped: int) -> IntactJournal | BrokenJournal:
+    if head is None:
+        return _without_head(path) if end != START or _is_spoiled(path) else IntactJournal(0)
     if head.seq > end.seq:
         return BrokenJournal(path.name, 0, f"the lines from {end.seq + 1} to {head.seq} are missing at the end")
     if head.seq == end.seq and head.hash != end.hash:
         return BrokenJournal(path.name, 0, f"line {end.seq} at the end is not the one that was written")
     return IntactJournal(end.seq - dropped, dropped)
+
+
+def _is_spoiled(path: Path) -> bool:
+    """Whether there is a head file, if it is known to hold nothing of ours."""
+    return os.path.lexists(head_file(path))
+
+
+def _without_head(path: Path) -> BrokenJournal:
+    lost = "was emptied or written over" if _is_spoiled(path) else "is gone"
+    return BrokenJournal(head_file(path).name, 0, f"it {lost}, so nobody can tell whether lines are missing at the end")
 
 
 def tail(path: Path, count: int) -> list[Raw]:
@@ -285,7 +307,7 @@ def _drop(file: Path, path: Path) -> None:
     with open_plain(file) as stream:
         last = read_link(_last_line(stream.fileno()))
     if last is not None:
-        _write_link(_base_file(path), last)
+        link_file.write(base_file(path), last)
     file.unlink()
 
 
@@ -293,38 +315,3 @@ def _is_dropped(file: Path, base: ChainLink) -> bool:
     """A full file has the number of its last line in its name."""
     number = file.stem.rpartition("-")[2]
     return number.isdigit() and int(number) <= base.seq
-
-
-def _base_file(path: Path) -> Path:
-    return path.with_suffix(".base")
-
-
-def _head_file(path: Path) -> Path:
-    return path.with_suffix(".head")
-
-
-def _write_head(path: Path, end: ChainLink) -> None:
-    _write_link(_head_file(path), end)
-
-
-def _write_link(file: Path, link: ChainLink) -> None:
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | _BINARY, PRIVATE_FILE)
-    try:
-        write_all(descriptor, _HEAD % (link.seq, link.hash.encode()))
-    finally:
-        os.close(descriptor)
-
-
-def _read_head(path: Path) -> ChainLink:
-    return _read_link(_head_file(path))
-
-
-def _read_base(path: Path) -> ChainLink:
-    return _read_link(_base_file(path))
-
-
-def _read_link(file: Path) -> ChainLink:
-    try:
-        return read_link(read_plain(file, _BLOCK).partition(b"\n")[0]) or START
-    except FileNotFoundError:
-        return START
