@@ -272,6 +272,23 @@ def test_our_own_files_are_strict(files: Files, text: str, line: int, said: str)
 
 
 @requirement("CONF-13")
+@pytest.mark.parametrize(
+    ("text", "line", "element"),
+    [
+        ('command = "/x"\n[sandbox]\nread = ["."]\nwrite = ["a", 5]\n', 4, "sandbox.write[1]"),
+        ('command = "/x"\n[sandbox]\nnetwork = 5\n', 3, "sandbox.network"),
+        ('command = "/x"\n[tools]\nallow = ["a"]\ndeny = [1]\n', 4, "tools.deny[0]"),
+        ('command = "/x"\nargs = ["a", 1]\n', 2, "args[1]"),
+    ],
+)
+def test_a_wrong_type_is_told_with_the_element_and_its_line(files: Files, text: str, line: int, element: str) -> None:
+    path = files.user("bad", text)
+    error = files.discover().refused["bad"].error
+    assert error.message.startswith(f"{path}:{line}: {element.partition('.')[0].partition('[')[0]} must be")
+    assert error.hint.startswith(f"{element}: Expected ")
+
+
+@requirement("CONF-13")
 def test_tables_in_a_shared_file_have_their_own_lines(files: Files) -> None:
     path = files.ours(f'[mcp_servers.a]\ncommand = "{PROGRAM}"\n\n[mcp_servers.b]\nurll = "x"\n[tools]\nallow = []\n')
     refused = files.discover().refused

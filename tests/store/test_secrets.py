@@ -209,7 +209,8 @@ def test_a_header_of_many_lines_is_told_as_that(tmp_path: Path) -> None:
 async def test_commands_that_hang_hold_up_neither_calls_nor_our_end(tmp_path: Path, end: str) -> None:
     """A keeper of secrets that waits for somebody to type a password, and more servers than there are threads."""
     hang = tmp_path / "hang.py"
-    hang.write_text(f"open({str(tmp_path / 'began')!r}, 'w').close()\nimport time\ntime.sleep(60)\n")
+    helper = f"import subprocess, sys\nhelper = subprocess.Popen(['sleep', '61.{os.getpid()}'])\n"
+    hang.write_text(f"{helper}open({str(tmp_path / 'began')!r}, 'w').close()\nimport time\ntime.sleep(60)\n")
     folder = tmp_path / "home" / "mcp_servers"
     folder.mkdir(parents=True)
     for number in range(40):
@@ -223,7 +224,10 @@ async def test_commands_that_hang_hold_up_neither_calls_nor_our_end(tmp_path: Pa
         began = time.monotonic()
         answer = await pipe.ask("tools/call", {"name": "file__list", "arguments": {"path": "."}})
         assert "began" in text_of(answer)
-        running = [each for each in psutil.Process(pipe.pid).children() if str(hang) in each.cmdline()]
+        asked = [each for each in psutil.Process(pipe.pid).children() if str(hang) in each.cmdline()]
+        helpers = [helper for each in asked for helper in each.children()]
+        assert helpers
+        running = asked + helpers
         if end == "end of input":
             pipe.stdin.close()
         elif end == "killed":

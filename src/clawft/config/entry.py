@@ -63,7 +63,7 @@ WORDS = {
 """What each key must be, for errors and the reference."""
 
 _UNKNOWN = r"unknown field `(?P<key>[^`]+)`(?: - at `\$\.?(?P<table>\w*)`)?"
-_PLACE = r" - at `\$\.?(?P<key>\w*)"
+_PLACE = r" - at `\$\.?(?P<key>\w*)(?P<inside>[^`]*)`"
 
 
 # ── our own files ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -88,11 +88,14 @@ def _explain(said: str, table: object, document: TomlDocument, path: tuple[str, 
     if unknown is not None:
         return unknown_key(unknown["key"], unknown["table"] or "", document, path)
     place = re.search(_PLACE, said)
-    key = place["key"] if place else ""
-    origin = SourceLine(document.file, document.line_of((*path, key) if key else path))
+    key, inside = (place["key"], place["inside"]) if place else ("", "")
+    within = (key, *re.findall(r"\.(\w+)", inside)) if key else ()
+    origin = SourceLine(document.file, document.line_of((*path, *within)))
     if not key:
         return InvalidConfig(f"{origin}: a server is a table", hint=f"known keys: {', '.join(KEYS)}")
-    hint = _quoted_member(members(table).get(key)) or said.partition(" - at")[0]
+    said = said.partition(" - at")[0]
+    slip = _quoted_member(members(table).get(key)) if key in ("env", "headers") else ""
+    hint = slip or (f"{key}{inside}: {said}" if inside else said)
     return InvalidConfig(f"{origin}: {key} must be {WORDS[key]}", hint=hint)
 
 

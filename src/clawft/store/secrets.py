@@ -23,7 +23,7 @@ import re
 import signal
 import stat
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 
 from clawft.errors import InvalidConfig, quoted
@@ -187,13 +187,33 @@ def _from_command(line: str) -> str:
     )
     _asked.add(child)
     try:
-        return _what_it_says(child)
+        with _ended_with_us(child.pid):
+            return _what_it_says(child)
     finally:
         _asked.discard(child)
 
 
 _asked: set[subprocess.Popen[bytes]] = set()
 """Commands that have not said everything yet."""
+
+
+_WATCH = 'read -r _; kill -s KILL -- "-$1"'
+
+
+@contextlib.contextmanager
+def _ended_with_us(group: int) -> Generator[None]:
+    """What it has started itself goes too when we are killed: then nobody holds the input of whoever waits for that."""
+    watch: subprocess.Popen[bytes] | None = None
+    with contextlib.suppress(OSError):  # a machine without that shell, or one that is full
+        argv = ("/bin/sh", "-c", _WATCH, "sh", str(group))
+        quiet = subprocess.DEVNULL
+        watch = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, start_new_session=True)
+    try:
+        yield
+    finally:
+        if watch is not None:
+            watch.kill()  # before its input ends
+            watch.communicate()
 
 
 @atexit.register
