@@ -13,9 +13,11 @@ from clawft.delegate.budget import RunEnd
 from clawft.delegate.desk import DelegateJob, Desk, House
 from clawft.delegate.events import CallEnded
 from clawft.gateway.core import Gateway
+from clawft.guard.result import ResultGuard
 from clawft.model import Caller
 from clawft.policy.delegation import DelegationConfig, DelegationRule, Target
 from clawft.provider.function import FunctionProvider, tool
+from clawft.store.leftovers import Leftovers
 from clawft.store.memory import MemoryStore
 from tests.delegate.support import Listener
 from tests.requirements import requirement
@@ -41,6 +43,27 @@ def made(*states: str) -> tuple[Gateway, list[dict[str, Any]]]:
     provider = FunctionProvider("mcp:ruflo", [task_create, task_status], workspace=Path.cwd(), store=MemoryStore())
     gateway.register(provider, server="ruflo")
     return gateway, asked
+
+
+def talkative(*records: str) -> Gateway:
+    """Its records are longer than what a result may have."""
+
+    coming = iter(records)
+
+    @tool
+    async def task_create(type: str, description: str) -> str:
+        """Create a new task."""
+        return next(coming)
+
+    @tool
+    async def task_status(taskId: str) -> str:  # noqa: N803 - as claude-flow calls it
+        """Get task status."""
+        return next(coming)
+
+    gateway = Gateway([ResultGuard(Leftovers(), limit=400)])
+    provider = FunctionProvider("mcp:ruflo", [task_create, task_status], workspace=Path.cwd(), store=MemoryStore())
+    gateway.register(provider, server="ruflo")
+    return gateway
 
 
 def desk_of(gateway: Gateway, server: str = "ruflo") -> Desk:
@@ -79,8 +102,16 @@ async def test_a_failed_task_fails() -> None:
 
 
 @requirement("DELEG-19")
-@pytest.mark.parametrize("record", ['{"taskId":"1","status":[]}', '{"taskId":{},"status":{}}', '{"a":' + "[" * 20_000])
-async def test_a_record_that_is_none_ends_the_task_and_not_the_run(record: str) -> None:
+@pytest.mark.parametrize(
+    ("record", "state"),
+    [
+        ('{"taskId":"1","status":[]}', RunEnd.DONE),
+        ('{"taskId":{},"status":{}}', RunEnd.DONE),
+        ("The task was created.", RunEnd.DONE),
+        ('{"a":' + "[" * 20_000, RunEnd.FAILED),
+    ],
+)
+async def test_a_record_that_is_none_ends_the_task_and_not_the_run(record: str, state: RunEnd) -> None:
     @tool
     async def task_create(type: str, description: str) -> str:
         """Create a new task."""
@@ -90,7 +121,7 @@ async def test_a_record_that_is_none_ends_the_task_and_not_the_run(record: str) 
     provider = FunctionProvider("mcp:ruflo", [task_create], workspace=Path.cwd(), store=MemoryStore())
     gateway.register(provider, server="ruflo")
     outcome = await desk_of(gateway).run(DelegateJob("x", Caller(), Listener().tell, Listener().record, Target.FLOW))
-    assert (outcome.state, outcome.text) == (RunEnd.DONE, record)
+    assert (outcome.state, outcome.text) == (state, record)
 
 
 @requirement("DELEG-23")
@@ -99,3 +130,27 @@ def test_a_server_that_is_not_there_switches_the_target_off() -> None:
     missing = desk_of(gateway, "elsewhere").missing(Caller())
     assert "weft servers test elsewhere" in missing[Target.FLOW]
     assert desk_of(gateway, "elsewhere").decide("swarm", Caller()).target is Target.LOCAL
+
+
+LONG = "x" * 1_000
+RUNS = {"taskId": "7", "status": "running"}
+
+
+@requirement("DELEG-19")
+@pytest.mark.parametrize(
+    ("records", "state", "calls"),
+    [
+        (({**RUNS, "log": LONG}, {"status": "completed", "log": LONG}), RunEnd.DONE, 2),
+        ((RUNS, {"status": "running"}, {"status": "failed", "log": LONG}), RunEnd.FAILED, 3),
+        (({"log": LONG, **RUNS},), RunEnd.FAILED, 1),
+        ((RUNS, {"log": LONG, "status": "running"}), RunEnd.FAILED, 2),
+    ],
+)
+async def test_a_record_longer_than_a_result_is_not_taken_for_done(
+    monkeypatch: pytest.MonkeyPatch, records: tuple[dict[str, Any], ...], state: RunEnd, calls: int
+) -> None:
+    monkeypatch.setattr(flow, "POLL_SECONDS", 0.0)
+    gateway = talkative(*map(json.dumps, records))
+    outcome = await desk_of(gateway).run(DelegateJob("x", Caller(), Listener().tell, Listener().record, Target.FLOW))
+    assert (outcome.state, outcome.calls) == (state, calls)
+    assert bool(outcome.reason) == (state is RunEnd.FAILED)

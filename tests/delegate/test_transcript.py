@@ -20,7 +20,7 @@ from clawft.delegate.turns import (
     ToolResults,
     ToolUse,
 )
-from clawft.errors import InvalidConfig
+from clawft.errors import Busy, InvalidConfig
 
 HISTORY: list[HistoryEntry] = [
     TaskText("do it"),
@@ -49,6 +49,17 @@ def test_what_was_kept_comes_back(tmp_path: Path) -> None:
     assert history_of(transcript.file) == HISTORY
     assert stat.S_IMODE(transcript.file.stat().st_mode) == 0o600
     transcript.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a lock would keep its own reader out there")
+def test_two_runs_do_not_go_on_with_one(tmp_path: Path) -> None:
+    first = kept(tmp_path)
+    with pytest.raises(Busy, match=f"another weft is at work on the task {first.id}"):
+        Transcript(first.file)
+    first.close()
+    again = Transcript(first.file)
+    assert history_of(again.file) == HISTORY
+    again.close()
 
 
 @pytest.mark.parametrize("line", [b'{"type":"task","text":"\xff"}', b'{"type":"task","x":' + b"[" * 200_000])

@@ -18,6 +18,7 @@ CREATE, STATUS = "task_create", "task_status"
 KIND = "feature"
 RUNNING = frozenset({"in_progress", "running", "assigned"})
 POLL_SECONDS = 2.0
+UNREADABLE = "claude-flow's record of the task is too long, or broken, and its state is not in what is left of it"
 
 
 class _Record(Struct, frozen=True):
@@ -64,12 +65,15 @@ class ClaudeFlow:
         if result.is_error:
             return RunEnd.FAILED, "", result.text
         told = _read(result.text)
-        while told.status in RUNNING and told.id is not None:
+        id = told.id if told is not None else None
+        while told is not None and told.status in RUNNING and id is not None:
             await asyncio.sleep(POLL_SECONDS)
-            result = await self._call(STATUS, {"taskId": told.id})
+            result = await self._call(STATUS, {"taskId": id})
             if result.is_error:
                 return RunEnd.FAILED, "", result.text
             told = _read(result.text)
+        if told is None:
+            return RunEnd.FAILED, result.text, UNREADABLE
         failed = told.status == "failed"
         return (
             (RunEnd.FAILED if failed else RunEnd.DONE),
@@ -88,9 +92,43 @@ class ClaudeFlow:
         return result
 
 
-def _read(text: str) -> _Record:
-    """An empty one of whatever else it says: then that is all there is to know."""
+def _read(text: str) -> _Record | None:
+    """An empty one of what is no record: then that is all there is to know. None of half a record without its state."""
     try:
         return _record.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except msgspec.ValidationError:
         return _Record()
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return _read_beginning(text) if text.lstrip().startswith("{") else _Record()
+
+
+def _read_beginning(text: str) -> _Record | None:
+    """A record of more than a result may have comes without its end."""
+    found = _first_members(text)
+    try:
+        return msgspec.convert(found, _Record) if "status" in found else None
+    except msgspec.ValidationError:
+        return None
+
+
+def _first_members(text: str) -> dict[str, object]:
+    """Those of an object that are whole, up to where it was cut off."""
+    import json  # only for records that are too long; the one reader here that says how far it got
+
+    read, found, at = json.JSONDecoder().raw_decode, dict[str, object](), text.index("{") + 1
+    try:
+        while True:
+            key, after = read(text, _past_blanks(text, at))
+            value, after = read(text, _past_blanks(text, _past_blanks(text, after) + 1))
+            at = _past_blanks(text, after) + 1
+            if text[at - 1] not in ",}":
+                return found
+            found[str(key)] = value
+    except (ValueError, IndexError, RecursionError):
+        return found
+
+
+def _past_blanks(text: str, at: int) -> int:
+    while text[at] in " \t\r\n":
+        at += 1
+    return at

@@ -16,8 +16,8 @@ from msgspec import Struct
 from clawft.delegate.events import Outcome
 from clawft.delegate.loop import MAX_CONVERSATION
 from clawft.delegate.turns import HistoryEntry, length_of
-from clawft.errors import ClawftError, InvalidConfig
-from clawft.store.home import PRIVATE_FILE, check_plain, open_plain, private_dir, write_all
+from clawft.errors import Busy, ClawftError, InvalidConfig
+from clawft.store.home import PRIVATE_FILE, check_plain, claimed, open_plain, private_dir, write_all
 
 MAX_KEPT = 200
 """Transcripts of one agent; the oldest go."""
@@ -42,14 +42,18 @@ _line = msgspec.json.Decoder(TranscriptStart | HistoryEntry | Outcome)
 
 
 class Transcript:
-    """One file, for the owner only. Each line is whole before the next thing happens."""
+    """One file, for the owner only, and for one run at a time. Each line is whole before the next thing happens."""
 
     def __init__(self, file: Path) -> None:
+        """Raises Busy if another run goes on with it."""
         self.id = file.name.removesuffix(SUFFIX)
         self.file = file
         private_dir(file.parent)
         self._descriptor = os.open(file, _NEW, PRIVATE_FILE)
         check_plain(self._descriptor, file)
+        if not claimed(self._descriptor):
+            os.close(self._descriptor)
+            raise Busy(f"another weft is at work on the task {self.id}", hint="wait for its end, or begin a new task")
         if _is_torn(file):
             write_all(self._descriptor, b"\n")
 

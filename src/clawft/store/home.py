@@ -65,12 +65,18 @@ def check_plain(descriptor: int, path: Path) -> None:
 
 
 def home() -> Path:
-    """CLAWFT_HOME, or ~/.clawft. Raises InvalidConfig if it is the home of nobody we know."""
+    """CLAWFT_HOME, or ~/.clawft. Raises InvalidConfig if it is the home of nobody we know.
+
+    A HOME that is relative would have us take the files of whichever folder we are started in for the user's own.
+    """
     told = os.environ.get("CLAWFT_HOME") or "~/.clawft"
     try:
-        return Path(told).expanduser().absolute()
+        found = Path(told).expanduser()
     except RuntimeError:
         raise InvalidConfig(f"{told}: nobody knows where that home is", hint="export CLAWFT_HOME=/a/folder") from None
+    if told.startswith("~") and not found.is_absolute():
+        raise InvalidConfig(f"{told} is {found}, as HOME is no absolute path", hint="export CLAWFT_HOME=/a/folder")
+    return found.absolute()
 
 
 def private_dir(path: Path, *, sync: bool = False) -> Path:
@@ -191,6 +197,14 @@ def pauses(path: Path, seconds: float) -> Iterator[float]:
         f"another process holds {path}, and has done so for too long",
         hint="end the other clawft process that hangs, then try again",
     )
+
+
+def claimed(descriptor: int) -> bool:
+    """Take an open file for ourselves until it is closed; False if another process, or part of us, has it.
+
+    Where a lock keeps others from reading, too, there is none.
+    """
+    return sys.platform == "win32" or _try_lock(descriptor)
 
 
 if sys.platform == "win32":
