@@ -133,6 +133,22 @@ def test_a_call_of_an_agent_is_one_line_with_its_verdict_and_time(
 
 
 @requirement("AGENT-10")
+def test_nothing_else_is_written_while_the_person_is_asked_about_a_call_of_an_agent(
+    weft: list[str], workspace: Path, environment: dict[str, str]
+) -> None:
+    echo = Path(__file__).parents[1] / "servers" / "echo.py"
+    table = {"echo": {"command": sys.executable, "args": [str(echo)], "trust": "untrusted"}}
+    script = '[[turns]]\ncalls = [{ tool = "echo__echo" }, { tool = "echo__echo", input = { n = 2 } }]\n[[turns]]\n'
+    (workspace / "scenario.toml").write_text(f'{script}text = "done"\n')
+    words = ("agent", "-p", "x", "--scenario", "scenario.toml", "--mcp-config", json.dumps({"mcpServers": table}))
+    code, said = _answered_each_time([*weft, *words], "1", workspace, environment)
+    assert code == 0, said
+    assert not re.search(r"… echo__echo(?!\r\x1b\[K)", said), said
+    assert len(re.findall(r"\[Enter\] no\r\n1\r\n", said)) == 2, said
+    assert said.count("→ ok:") == 2
+
+
+@requirement("AGENT-10")
 @pytest.mark.parametrize(("typed", "verdict"), [("1", "ok"), ("", "error")])
 def test_the_person_at_the_terminal_is_asked(
     weft: list[str], workspace: Path, environment: dict[str, str], typed: str, verdict: str
@@ -143,8 +159,15 @@ def test_the_person_at_the_terminal_is_asked(
     script = '[[turns]]\ncalls = [{ tool = "echo__echo" }]\n[[turns]]\ntext = "done"\n'
     (workspace / "scenario.toml").write_text(script)
     words = ("agent", "-p", "x", "--scenario", "scenario.toml", "--mcp-config", json.dumps({"mcpServers": table}))
+    code, plain = _answered_each_time([*weft, *words], typed, workspace, environment)
+    assert code == 0, plain
+    assert "[1] once" in plain
+    assert re.search(rf"\[tool\] echo__echo .*→ {verdict}:", plain), plain
+
+
+def _answered_each_time(argv: list[str], typed: str, workspace: Path, environment: dict[str, str]) -> tuple[int, str]:
     ours, its = pty.openpty()
-    process = subprocess.Popen([*weft, *words], cwd=workspace, env=environment, stdin=its, stdout=its, stderr=its)
+    process = subprocess.Popen(argv, cwd=workspace, env=environment, stdin=its, stdout=its, stderr=its)
     os.close(its)
     said = b""
     while chunk := _read(ours):
@@ -152,10 +175,7 @@ def test_the_person_at_the_terminal_is_asked(
         if b"[Enter] no" in chunk:
             os.write(ours, f"{typed}\n".encode())
     os.close(ours)
-    assert process.wait(60) == 0, said.decode()
-    plain = COLOUR.sub("", said.decode())
-    assert "[1] once" in plain
-    assert re.search(rf"\[tool\] echo__echo .*→ {verdict}:", plain), plain
+    return process.wait(60), COLOUR.sub("", said.decode())
 
 
 @requirement("AGENT-14")

@@ -49,6 +49,7 @@ NO_BOUNDS = {
     "clawft.auth.web.REASON_CHARS": "manners of an error",
     "clawft.auth.flow.SAID_CHARS": "manners of an error",
     "clawft.guard.consent.SHOWN_CHARS": "manners of a question",
+    "clawft.guard.consent.MAX_EMPTY_LINES": "manners of a question",
     "clawft.builtin.missing_servers.WHY_CHARS": "manners of an error",
     "clawft.provider.server.upstream.SHOWN_CHARS": "manners of an error",
     "clawft.wire.stateless.READ_TTL_MS": "zero: resources are not to be cached",

@@ -181,7 +181,7 @@ async def _work(app: App, options: Options, scenario: Scenario | None) -> int:
     screen = screen_for(options, transcript.id)
     screen.begin("scenario" if scenario else decision.target.value, decision.reason, decision.skipped)
     try:
-        job = _job(app, options, scenario, decision, _both(screen, transcript), transcript)
+        job = _job(app, options, scenario, decision, screen, transcript)
         outcome = await app.desk.run(replace(job, history=mended(history_of(old)) if old else []))
     finally:
         transcript.close()
@@ -210,7 +210,7 @@ def _both(screen: RunScreen, transcript: Transcript) -> Tell:
 
 
 def _job(
-    app: App, options: Options, scenario: Scenario | None, decision: Decision, tell: Tell, transcript: Transcript
+    app: App, options: Options, scenario: Scenario | None, decision: Decision, screen: RunScreen, transcript: Transcript
 ) -> DelegateJob:
     from clawft.cli.terminal_questions import AskingTalk, can_ask  # loaded with the desk
     from clawft.delegate.desk import DelegateJob
@@ -219,13 +219,13 @@ def _job(
     return DelegateJob(
         options.task,
         app.caller,
-        tell,
+        _both(screen, transcript),
         transcript.keep,
         decision.target,
         tuple(options.tools or ()) or decision.tools,
         model=ScriptedModel(scenario) if scenario else None,
         executor=_executor(app, options.execution, scenario),
-        asker=AskingTalk("weft agent") if can_ask() else None,
+        asker=AskingTalk("weft agent", screen) if can_ask() else None,
         why=decision.reason,
     )
 

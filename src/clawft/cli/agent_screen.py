@@ -27,6 +27,12 @@ class RunScreen(Protocol):
 
     def show(self, event: RunEvent) -> None: ...
 
+    def pause(self) -> None:
+        """Somebody is asked something: what happens meanwhile is shown when they have answered."""
+        ...
+
+    def resume(self) -> None: ...
+
 
 def screen_for(options: Options, id: str) -> RunScreen:
     form = "stream-json" if options.json else options.output_format
@@ -82,6 +88,17 @@ class TextScreen:
         """Whether the line on stdout has no end yet."""
         self._running = False
         """Whether stderr shows what runs."""
+        self._held: list[RunEvent] | None = None
+        """What has happened while somebody was asked."""
+
+    def pause(self) -> None:
+        self._end_line()
+        self._held = []
+
+    def resume(self) -> None:
+        held, self._held = self._held or [], None
+        for event in held:
+            self.show(event)
 
     def begin(self, who: str, reason: str, skipped: Sequence[str]) -> None:
         for one in skipped:
@@ -90,6 +107,9 @@ class TextScreen:
             tell(paint(f"{who}: {one_line(reason)}", "dim", sys.stderr))
 
     def show(self, event: RunEvent) -> None:
+        if self._held is not None:
+            self._held.append(event)
+            return
         match event:
             case TextPiece(text) if not self._quiet:
                 self._write(text)
@@ -183,7 +203,17 @@ def _count(number: int, what: str) -> str:
 # ── for programs ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class StreamScreen:
+class _OutputAlone:
+    """What it prints is no part of the talk at the terminal."""
+
+    def pause(self) -> None:
+        pass
+
+    def resume(self) -> None:
+        pass
+
+
+class StreamScreen(_OutputAlone):
     """One JSON object a line, as it happens."""
 
     def __init__(self, id: str) -> None:
@@ -199,7 +229,7 @@ class StreamScreen:
         print(msgspec.json.encode(members).decode(), flush=True)
 
 
-class JsonScreen:
+class JsonScreen(_OutputAlone):
     """One JSON object at the end."""
 
     def __init__(self, id: str) -> None:

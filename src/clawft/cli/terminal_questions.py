@@ -7,7 +7,7 @@ import select
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -38,11 +38,20 @@ def way_back(what: str, caller: Caller) -> tuple[Caller, WaitingTalk]:
     return msgspec.structs.replace(caller, capabilities=Capabilities(elicit_form=True)), AskingTalk(what)
 
 
+class Pausing(Protocol):
+    """Whatever else writes to the terminal."""
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+
 class AskingTalk(WaitingTalk):
     """A Talk that shows progress, and asks: one question at a time, whoever else wants to ask meanwhile."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, beside: Pausing | None = None) -> None:
         super().__init__(what)
+        self._beside = beside
         self._turn = asyncio.Lock()
 
     async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Mapping[str, Mapping[str, Any]]:
@@ -53,12 +62,24 @@ class AskingTalk(WaitingTalk):
         if question.method != "elicitation/create" or "requestedSchema" not in question.params:
             return DECLINED
         self.pause()
-        tell_paragraph(str(question.params.get("message", "")))
-        _forget_what_was_typed()
-        found = _choice(question)
-        content = await (_one_of(*found) if found is not None else _filled_in(question.params["requestedSchema"]))
-        self.resume()
+        try:
+            tell_paragraph(str(question.params.get("message", "")))
+            _forget_what_was_typed()
+            found = _choice(question)
+            content = await (_one_of(*found) if found is not None else _filled_in(question.params["requestedSchema"]))
+        finally:
+            self.resume()
         return DECLINED if content is None else {"action": "accept", "content": content}
+
+    def pause(self) -> None:
+        super().pause()
+        if self._beside is not None:
+            self._beside.pause()
+
+    def resume(self) -> None:
+        super().resume()
+        if self._beside is not None:
+            self._beside.resume()
 
 
 async def _one_of(name: str, values: Sequence[Any]) -> Mapping[str, Any] | None:

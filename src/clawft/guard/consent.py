@@ -6,7 +6,8 @@ The words of a stranger stand behind a bar on every line: nothing a server says 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from msgspec import Struct
@@ -21,6 +22,9 @@ from clawft.policy.pin import members
 SHOWN_CHARS = 4_000
 """Of a tool's own words in a question; the command that shows all of them stands below them."""
 
+LONG_LINES, LONG_CHARS = 20, 1_500
+"""From here on the beginning of a question may have left the screen when its end is read: that says it again."""
+
 LONGEST_NAME = 64
 SEEN = (
     *("name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons"),
@@ -31,6 +35,9 @@ SEEN = (
 ONCE, ALWAYS = "once", "always"
 BAR = "│ "
 """What foreign text in a question begins with, on each of its lines."""
+MAX_EMPTY_LINES = 2
+_BLANK = " \t\xa0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u2800\u3000"
+_BLANKS = re.compile(rf"[{_BLANK}]{{40,}}")
 _PLAIN = rf"[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}"
 
 
@@ -106,7 +113,11 @@ def _message(subject: ConsentSubject, arguments: str) -> str:
     lines = [line for head, text in said if text for line in _quoted(head, text)]
     is_cut = any(len(text) > SHOWN_CHARS for _, text in said[:2]) and not beside
     whole = [f"All of it: weft tools show {fit(f'{subject.server}__{tool.name}')} --json"] if is_cut else []
-    return "\n".join([f"{why(subject)} Allow it?", *lines, *whole])
+    is_long = len(lines) > LONG_LINES or sum(map(len, lines)) > LONG_CHARS
+    again = (
+        [f"All this is about {CALLED.get(tool.name, subject.name)} of {subject.server}. Allow it?"] if is_long else []
+    )
+    return "\n".join([f"{why(subject)} Allow it?", *lines, *whole, *again])
 
 
 def _rest_of(tool: Tool) -> Mapping[str, object]:
@@ -132,7 +143,17 @@ def why(subject: ConsentSubject) -> str:
 
 def _quoted(head: str, text: str) -> Sequence[str]:
     cut = f"{text[:SHOWN_CHARS]}\n… {len(text) - SHOWN_CHARS} more letters" if len(text) > SHOWN_CHARS else text
-    return [head, *(BAR + line for line in cut.splitlines())]
+    return [head, *(BAR + line for line in _without_room(cut.splitlines()))]
+
+
+def _without_room(lines: Iterable[str]) -> Iterator[str]:
+    """Without the empty lines, and the blanks in one, behind which the rest of a text could hide."""
+    for is_empty, group in groupby(lines, key=lambda line: not line.strip(_BLANK)):
+        found = list(group)
+        if is_empty and len(found) > MAX_EMPTY_LINES:
+            yield f"⟨{len(found)} empty lines⟩"
+        else:
+            yield from (_BLANKS.sub(lambda blanks: f" ⟨{len(blanks[0])} blanks⟩ ", line) for line in found)
 
 
 def chosen(subject: ConsentSubject, answer: Mapping[str, Any]) -> str:
