@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -86,3 +87,46 @@ def test_no_json_of_the_folder_keeps_weft_waiting(run: Any, workspace: Path, tex
     assert checked.code == 1
     assert said in checked.out
     assert time.monotonic() - start < 5
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are texts")
+@requirement("CONF-12")
+@pytest.mark.parametrize(
+    "words",
+    [("mcp-server",), ("servers", "status"), ("approvals", "list", "--json"), ("config", "path", "--json")],
+    ids=" ".join,
+)
+def test_a_folder_whose_name_is_no_text_is_refused_with_what_to_do(run: Any, workspace: Path, words: Any) -> None:
+    odd = os.fsdecode(os.fsencode(workspace) + b"/odd\xff")
+    os.mkdir(odd)
+    Path(odd, ".mcp.json").write_text('{"mcpServers": {"s": {"command": "/bin/cat"}}}')
+    told = run(*words, "--workspace", odd)
+    assert (told.code, told.out) == (2, "")
+    assert "is no UTF-8" in told.err
+    assert "hint: rename it" in told.err
+    assert "Traceback" not in told.err
+
+
+@requirement("CONF-12")
+@pytest.mark.parametrize(
+    "words", [("mcp-server",), ("approvals", "list"), ("audit", "verify"), ("audit", "tail"), ("doctor",)], ids=" ".join
+)
+@pytest.mark.parametrize("kind", ["a file", "a link to nowhere"])
+def test_a_home_that_is_no_folder_is_told_as_that(run: Any, tmp_path: Path, words: Any, kind: str) -> None:
+    place = tmp_path / "not-a-home"
+    place.write_text("") if kind == "a file" else place.symlink_to(tmp_path / "nowhere")
+    told = run(*words, CLAWFT_HOME=str(place))
+    assert (told.code, told.out) == (2, "")
+    assert f"{place} is no folder" in told.err
+    assert "CLAWFT_HOME" in told.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="HOME decides nothing there")
+@requirement("CONF-16")
+def test_a_relative_home_does_not_make_the_files_of_a_folder_the_users_own(run: Any, workspace: Path) -> None:
+    ours = workspace / "h" / ".clawft" / "mcp_servers"
+    ours.mkdir(parents=True)
+    (ours / "planted.toml").write_text('command = "/bin/cat"\n')
+    told = run("servers", "list", CLAWFT_HOME="", HOME="h")
+    assert (told.code, told.out) == (2, "")
+    assert "HOME is no absolute path" in told.err

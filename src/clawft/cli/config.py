@@ -12,7 +12,7 @@ from clawft.cli.options import common_options, loaded, place_options, sources
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import paint, print_json, print_table, safe
 from clawft.cli.table import cells
-from clawft.config.places import home_folder, server_files
+from clawft.config.places import home_folder, server_files, spelled_in_text
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.config.layers import FoundServer
@@ -97,7 +97,7 @@ def toml(value: Any) -> str:
 
 def _path(options: Options) -> int:
     home = home_folder()
-    files = server_files(home, Path(options.workspace).resolve(), options.agent)
+    files = server_files(home, spelled_in_text(Path(options.workspace).resolve()), options.agent)
     rows = [(str(path), "read" if path.exists() else "not there") for path in files]
     if options.json:
         print_json({"home": str(home), "files": [{"path": path, "exists": state == "read"} for path, state in rows]})

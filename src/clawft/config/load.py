@@ -16,7 +16,7 @@ from msgspec import Struct
 from clawft.catalog.surface import Surface
 from clawft.config.key import ConfigKey
 from clawft.config.keys import BY_NAME, KEYS, OPEN_TABLES, WHOLE
-from clawft.config.places import agent_file, user_file
+from clawft.config.places import agent_file, spelled_in_text, user_file
 from clawft.config.settings import Settings
 from clawft.errors import ConfigError, ConfigUnreadable, InvalidConfig, did_you_mean
 from clawft.policy.command import CommandPolicy
@@ -127,7 +127,7 @@ def read_bytes(path: Path) -> bytes | None:
 def _workspace(folder: Path) -> Path:
     if not folder.is_dir():
         raise InvalidConfig(f"the workspace {folder} is no folder", hint="name an existing folder with --workspace DIR")
-    return folder.resolve()
+    return spelled_in_text(folder.resolve())
 
 
 # ── judging, pure ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -13,10 +13,24 @@ _AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def home_folder() -> Path:
-    """`$CLAWFT_HOME`, else `~/.clawft`, as an absolute path. It need not exist."""
+    """`$CLAWFT_HOME`, else `~/.clawft`, as an absolute path; it need not exist. Raises InvalidConfig for a file."""
     from clawft.store.home import home  # brings locks and random names; help and wrong usage need neither
 
-    return home().absolute()
+    folder = home().absolute()
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise InvalidConfig(
+            f"{folder} is no folder, so nothing can be kept there", hint="move it away, or export CLAWFT_HOME=/a/folder"
+        )
+    return spelled_in_text(folder)
+
+
+def spelled_in_text(folder: Path) -> Path:
+    """Raises InvalidConfig if its name is no text: such a name can stand in no message, and in no file of ours."""
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError:
+        raise InvalidConfig(f"the name of the folder {folder} is no UTF-8", hint="rename it") from None
+    return folder
 
 
 def expanded(path: str) -> Path:
