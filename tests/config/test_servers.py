@@ -288,6 +288,14 @@ def test_a_wrong_type_is_told_with_the_element_and_its_line(files: Files, text: 
     assert error.hint.startswith(f"{element}: Expected ")
 
 
+@requirement("CONF-16")
+@pytest.mark.parametrize("globs", [["[" * 300], ["a*"] * 1_001], ids=["a long one", "many"])
+def test_a_workspace_does_not_keep_us_busy_with_globs(files: Files, globs: list[str]) -> None:
+    path = files.ours(f'[mcp_servers.a]\ncommand = "{PROGRAM}"\ntools = {{ allow = {json.dumps(globs)} }}\n')
+    error = files.discover().refused["a"].error
+    assert error.message == f"{path}:1: a: tools of a workspace file has up to 1000 globs of up to 256 letters"
+
+
 @requirement("CONF-13")
 def test_tables_in_a_shared_file_have_their_own_lines(files: Files) -> None:
     path = files.ours(f'[mcp_servers.a]\ncommand = "{PROGRAM}"\n\n[mcp_servers.b]\nurll = "x"\n[tools]\nallow = []\n')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -267,6 +268,16 @@ async def test_without_a_task_the_arguments_are_wrong() -> None:
     is_error, result = await asked(offering(DelegationConfig()), target="claude")
     assert is_error
     assert "task" in result["content"][0]["text"]
+
+
+@requirement("DELEG-20", "QUAL-03")
+@pytest.mark.parametrize("globs", [["[" * 200_000], ["a*"] * 100_000], ids=["a long one", "many"])
+async def test_globs_that_would_keep_everybody_waiting_are_wrong_arguments(globs: list[str]) -> None:
+    began = time.monotonic()
+    is_error, result = await asked(offering(DelegationConfig(claude_enabled=True)), task="x", tools=globs)
+    assert is_error
+    assert "tools" in result["content"][0]["text"]
+    assert time.monotonic() - began < 2
 
 
 @requirement("DELEG-21", "T-12.6")

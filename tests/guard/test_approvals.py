@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import tracemalloc
 from pathlib import Path
 
 import msgspec
@@ -211,3 +212,37 @@ def test_a_list_of_a_server_with_many_approved_tools_takes_no_longer_for_each(ho
         assert book.judge(PinnedUse("s", "t_new", "sha256:new")).standing is ApprovalStanding.NEW
 
     assert grows_linearly(judge_all, 200)
+
+
+@requirement("POOL-20")
+def test_a_clock_that_is_set_back_makes_a_running_book_look_again(home: Path) -> None:
+    """The guard keeps what it let through until the book says that other approvals hold."""
+    now = [1_000_000.0]
+    book = Approvals(home, clock=lambda: now[0])
+    book.add(msgspec.structs.replace(ECHO, granted=now[0], expires=now[0] + 100))
+    assert stands(book) is ApprovalStanding.APPROVED
+    now[0] -= 10 * 24 * 3600.0
+    assert book.look()
+    assert stands(book) is not ApprovalStanding.APPROVED
+    now[0] = 1_000_050.0
+    assert book.look()
+    assert stands(book) is ApprovalStanding.APPROVED
+
+
+@requirement("POOL-20")
+def test_a_file_of_a_million_small_approvals_is_refused_before_they_are_read() -> None:
+    small = b'{"version":1,"approvals":[' + b'{"server":"a"},' * 100_000 + b'{"server":"a"}]}'
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidConfig, match="holds more than 20000 approvals"):
+            parse(small, "x.json")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100 * 100_000  # bytes for each of them
+    with pytest.raises(InvalidConfig, match=f"is larger than {MAX_FILE_BYTES} bytes"):
+        parse(b" " * (MAX_FILE_BYTES + 1), "x.json")
+    with pytest.raises(InvalidConfig, match="later weft"):
+        parse(b'{"version":2}', "x.json")
+    with pytest.raises(InvalidConfig, match=r"at `\$\.expires`, in number 2"):
+        parse(b'{"approvals":[{"server":"a"},{"server":"a","expires":"x"}]}', "x.json")

@@ -166,7 +166,7 @@ def _tools(
     server: str, offers: OfferedTools | None, globs: Sequence[str], where: Sources, options: Options
 ) -> list[Approval]:
     from clawft.policy.approval import Approval, approval_of  # loaded with the app
-    from clawft.policy.globs import is_glob
+    from clawft.policy.globs import MAX_HOSTILE_GLOB, is_glob
     from clawft.policy.pin import shown_tool
 
     if offers is None:
@@ -182,6 +182,8 @@ def _tools(
         approval_of(server, tool.name, shown_tool(tool.wire, offers.instructions), now, **scope) for tool in chosen
     ]
     later = [Approval(server, glob, granted=now, **scope) for glob in globs if options.new and is_glob(glob)]
+    if any(len(each.tool) > MAX_HOSTILE_GLOB for each in later):
+        raise WrongUsage(f"approvals grant: a glob has up to {MAX_HOSTILE_GLOB} letters", hint="name the tools")
     if not found and not later:
         raise _no_tool(server, globs, [tool.name for tool in offers.tools])
     return [*found, *later]

@@ -17,6 +17,7 @@ from clawft.config.places import expanded
 from clawft.errors import InvalidConfig
 from clawft.model import Deny
 from clawft.policy import launch
+from clawft.policy.globs import MAX_HOSTILE_GLOB
 from clawft.sandbox.bounds import DECIDING, is_within
 from clawft.store.secrets import SCHEME, begins_with_reference, with_defaults
 from clawft.upstream.spec import SandboxTable, Trust, UpstreamSpec
@@ -26,6 +27,9 @@ STDIO = "stdio://"
 TRUSTS = ("", "trusted", "untrusted")
 WORKSPACE_SECRETS = ("secret://command/", "secret://file/")
 """What a workspace file may not refer to: approvals pin the names of variables, and not what they stand for."""
+
+MAX_GLOBS = 1_000
+"""Of tools that a workspace file allows or denies: all of them are made one pattern, while others wait."""
 
 
 def judge(
@@ -87,6 +91,9 @@ def _wrong_with(told: ServerEntry, by_workspace: bool) -> str | None:
         kind in text for text in (*told.env.values(), *told.headers.values(), told.url) for kind in WORKSPACE_SECRETS
     ):
         return "a workspace file may not make us read files or run commands for a secret; use secret://keyring or env"
+    globs = (*told.tools.allow, *told.tools.deny)
+    if by_workspace and (len(globs) > MAX_GLOBS or any(len(glob) > MAX_HOSTILE_GLOB for glob in globs)):
+        return f"tools of a workspace file has up to {MAX_GLOBS} globs of up to {MAX_HOSTILE_GLOB} letters"
     if told.exchange is not None and (wrong := _wrong_exchange(told, told.exchange.client_secret, by_workspace)):
         return wrong
     return _wrong_url(told.url) if told.url and not told.url.startswith(STDIO) else _wrong_command(told)

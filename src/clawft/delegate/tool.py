@@ -14,6 +14,7 @@ from clawft.delegate.rules import Decision
 from clawft.delegate.turns import HistoryEntry
 from clawft.model import Caller, Talk
 from clawft.policy.delegation import Target
+from clawft.policy.globs import MAX_HOSTILE_GLOB
 from clawft.provider.context import ToolContext
 from clawft.provider.function import FunctionProvider, tool
 from clawft.provider.keeps import FIRST
@@ -25,6 +26,10 @@ PIECE = 80
 """Characters of text that are reported at once."""
 MAX_REPORTED = 1_000
 """Characters of one report; the result has all of it."""
+MAX_GLOBS = 256
+"""Of tools that a delegate may use: all of them are made one pattern, while others wait."""
+
+Globs = Annotated[list[Annotated[str, Meta(max_length=MAX_HOSTILE_GLOB)]], Meta(max_length=MAX_GLOBS)]
 
 
 class DelegationResult(Struct):
@@ -81,7 +86,7 @@ def delegate_provider(desk: Desk, workspace: Path) -> FunctionProvider:
         target: Annotated[
             Literal["auto", "local", "claude", "openai", "flow"], "who is to do it; auto goes by the rules"
         ] = "auto",
-        tools: Annotated[list[str] | None, "globs of the tools it may use; all if left out"] = None,
+        tools: Annotated[Globs | None, "globs of the tools it may use; all if left out"] = None,
     ) -> DelegationResult:
         """Hand a whole task to another model or agent, which works on it with the tools here and reports back."""
         decision = await asyncio.to_thread(_decided, desk, task, Target(target), ctx.caller)

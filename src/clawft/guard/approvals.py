@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from clawft.errors import InvalidConfig, quoted
-from clawft.policy.approval import Approval, PinnedUse, UseStanding, is_live, judge, with_added
+from clawft.policy.approval import Approval, PinnedUse, UseStanding, is_live, judge, turning_points, with_added
 from clawft.store.home import ABANDONED_SECONDS, locked, open_at_once, private_dir, sweep, write_private
 
 FILE = "approvals.json"
@@ -44,6 +44,16 @@ class _Document(Struct):
     approvals: tuple[Approval, ...] = ()
 
 
+class _UnreadDocument(Struct):
+    """The same, before anybody knows how many there are: a million small ones would take all memory there may be."""
+
+    version: int = VERSION
+    approvals: list[Raw] = []
+
+
+_approval = msgspec.json.Decoder(Approval)
+
+
 class Approvals:
     """Reading never waits for a lock. `changed` is called whenever other approvals hold than before."""
 
@@ -55,15 +65,19 @@ class Approvals:
         self._by_server: dict[str, list[Approval]] = {}
         self._about: dict[tuple[str, str], list[Approval]] = {}
         """By server and tool. Each tool of a list is looked up here: a server may have thousands that were approved."""
-        self._next_end = float("inf")
+        self._since, self._until = float("-inf"), float("inf")
+        """While the clock says something between these, the same approvals hold."""
         self._seen = False
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def look(self) -> bool:
-        """Whether anything differs from the last look: the file, or an approval that has run out."""
+        """Whether anything differs from the last look: the file, or an approval that has run out.
+
+        One that ends does not hold for longer because somebody has set the clock back, either.
+        """
         stamp = _stamp(self.path)
-        if self._seen and stamp == self._stamp and self.clock() < self._next_end:
+        if self._seen and stamp == self._stamp and self._since <= self.clock() < self._until:
             return False
         self._seen, self._stamp = True, stamp
         self._keep(self._read())
@@ -88,8 +102,9 @@ class Approvals:
             by_server.setdefault(each.server, []).append(each)
             about.setdefault((each.server, _GLOBS if each.is_glob else each.tool), []).append(each)
         now = self.clock()
-        ends = [each.expires for group in by_server.values() for each in group if each.expires is not None]
-        self._next_end = min((end for end in ends if end > now), default=float("inf"))
+        turns = [moment for group in by_server.values() for each in group for moment in turning_points(each)]
+        self._since = max((moment for moment in turns if moment <= now), default=float("-inf"))
+        self._until = min((moment for moment in turns if moment > now), default=float("inf"))
         self._by_server, self._about = by_server, about
 
     def _read(self) -> tuple[Approval, ...]:
@@ -151,13 +166,24 @@ def read(path: Path) -> tuple[Approval, ...]:
 
 
 def parse(content: bytes, where: str, hint: str = ANEW) -> tuple[Approval, ...]:
+    if len(content) > MAX_FILE_BYTES:
+        raise InvalidConfig(f"{where} is larger than {MAX_FILE_BYTES} bytes", hint=hint)
     try:
-        document = msgspec.json.decode(content, type=_Document)
+        document = msgspec.json.decode(content, type=_UnreadDocument)
+        if document.version > VERSION:
+            raise InvalidConfig(f"{where} was written by a later weft", hint="pip install -U clawft")
+        if len(document.approvals) > MAX_APPROVALS:
+            raise InvalidConfig(f"{where} holds more than {MAX_APPROVALS} approvals", hint=hint)
+        return tuple(_entry(number, raw) for number, raw in enumerate(document.approvals, 1))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
         raise InvalidConfig(f"{where} holds no approvals: {wrong}", hint=hint) from None
-    if document.version > VERSION or len(content) > MAX_FILE_BYTES:
-        raise InvalidConfig(f"{where} was written by a later weft, or is too large", hint="pip install -U clawft")
-    return document.approvals
+
+
+def _entry(number: int, raw: Raw) -> Approval:
+    try:
+        return _approval.decode(raw)
+    except msgspec.ValidationError as wrong:
+        raise msgspec.ValidationError(f"{wrong}, in number {number}") from None
 
 
 def write_out(approvals: Iterable[Approval]) -> bytes:

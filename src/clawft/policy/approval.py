@@ -15,7 +15,7 @@ from enum import Enum
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.policy.beside_tools import CALLED
-from clawft.policy.globs import any_matches
+from clawft.policy.globs import MAX_HOSTILE_GLOB, any_matches
 from clawft.policy.pin import ShownText, canonical, pin, read_shown
 
 ANYONE = "*"
@@ -94,14 +94,19 @@ def judge(approvals: Sequence[Approval], use: PinnedUse, now: float) -> UseStand
 
 def covers(glob: str, tool: str) -> bool:
     """`p*` is said of tools: what a server has beside them (`prompts/get`) is meant by its name, or by `*`."""
-    if not tool or (tool in CALLED and "/" not in glob and glob.strip("*")):
-        return False
+    if not tool or len(glob) > MAX_HOSTILE_GLOB or (tool in CALLED and "/" not in glob and glob.strip("*")):
+        return False  # one that is too long was in a file of somebody else's
     return any_matches((tool,), (glob,))
 
 
 def is_live(approval: Approval, now: float) -> bool:
     """One that ends does not hold before it was granted either: then somebody has set the clock back."""
     return approval.expires is None or approval.granted - CLOCK_SKEW_SECONDS <= now < approval.expires
+
+
+def turning_points(approval: Approval) -> tuple[float, ...]:
+    """When it begins and ceases to be live; none for one that never ends."""
+    return () if approval.expires is None else (approval.granted - CLOCK_SKEW_SECONDS, approval.expires)
 
 
 def _is_for(approval: Approval, use: PinnedUse) -> bool:
