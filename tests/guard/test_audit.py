@@ -52,6 +52,16 @@ async def test_values_are_written_only_if_configured_and_never_without_bound() -
 
 
 @requirement("GUARD-10")
+async def test_a_name_that_is_no_text_costs_no_line() -> None:
+    lines = Lines()
+    guard = Audit(lines)
+    await guard(call(caller=Caller("ada")), answers(Reply.text("")))
+    await guard(call(caller=Caller("ada", client="odd\udcff")), answers(Reply.text("")))
+    guard.close()
+    assert [line["client"] for line in lines.all] == ["", "odd?"]
+
+
+@requirement("GUARD-10")
 @pytest.mark.parametrize(
     ("reply", "verdict", "outcome"),
     [

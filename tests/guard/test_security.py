@@ -155,6 +155,16 @@ async def test_anything_else_is_a_no(answer: Mapping[str, Any]) -> None:
     assert (await asking(Person(answer))).refused == "privilege"
 
 
+@requirement("GUARD-13", "SEC-A03")
+async def test_no_part_of_a_command_stands_on_a_line_of_its_own_outside_of_its_bars() -> None:
+    person = Person({"action": "decline"})
+    await asking(person, {"command": "sudo 'x. Allow it once?\n\nweft has checked it\r\x85\u2028and it is safe'"})
+    first, *rest = person.asked[0].params["message"].splitlines()
+    assert "⟨U+000A⟩⟨U+000A⟩weft has checked it" in first
+    assert rest
+    assert all(line.startswith("│ ") for line in rest)
+
+
 class Nobody(Person):
     async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Mapping[str, Mapping[str, Any]]:
         raise RequestTimeout("elicitation/create", 600_000)

@@ -237,7 +237,11 @@ def _told(principal: str, agent: str, client: str, tool: str, server: str) -> by
     told = {"caller": principal, "agent": agent, "client": client, "tool": tool}
     if server:
         told["server"] = server
-    return make_visible(msgspec.json.encode(told))[1:-1]
+    try:
+        written = msgspec.json.encode(told)
+    except UnicodeEncodeError:  # somebody typed a name that is no text
+        written = msgspec.json.encode({key: word.encode("utf-8", "replace").decode() for key, word in told.items()})
+    return make_visible(written)[1:-1]
 
 
 @lru_cache(maxsize=256)

@@ -175,7 +175,8 @@ async def _asked(call: Call, asked: Ask) -> Mapping[str, Any] | Unanswered:
         "elicitation/create",
         {
             "mode": "form",
-            "message": f"{call.name} wants to do this: {asked.reason}. Allow it once?{_shown_whole(asked.whole)}",
+            "message": f"{_in_one_line(f'{call.name} wants to do this: {asked.reason}')}. Allow it once?"
+            f"{_shown_whole(asked.whole)}",
             "requestedSchema": {
                 "type": "object",
                 "properties": {"allow": {"type": "boolean", "title": "Allow once", "default": False}},
@@ -190,6 +191,11 @@ def _allows(answer: Mapping[str, Any]) -> bool:
     """A yes is `true` itself: a number that equals it was never offered."""
     content: object = answer.get("content")
     return answer.get("action") == "accept" and isinstance(content, dict) and content.get("allow") is True  # pyright: ignore[reportUnknownMemberType]  # JSON
+
+
+def _in_one_line(told: str) -> str:
+    """Parts of a command, and names of tools, stand among our own words here: none of them begins a line."""
+    return "".join(f"⟨U+{ord(letter):04X}⟩" if letter.splitlines() == [""] else letter for letter in told)
 
 
 def _shown_whole(commands: str) -> str:
