@@ -345,10 +345,18 @@ class ModelFailed(DelegationFailed):
 
 
 def quoted(word: object) -> str:
-    """As it has to stand in a command that a person is told to type."""
+    """As it has to stand in a command that a person is told to type. Letters that nobody sees or types are spelled."""
     import shlex  # only where something went wrong
 
-    return shlex.quote(str(word))
+    text = str(word)
+    return shlex.quote(text) if text.isprintable() else f"$'{''.join(map(_spelled, text))}'"
+
+
+def _spelled(letter: str) -> str:
+    if letter.isprintable():
+        return f"\\{letter}" if letter in "'\\" else letter
+    written = letter.encode(errors="surrogateescape" if "\udc80" <= letter <= "\udcff" else "replace")
+    return "".join(f"\\x{byte:02x}" for byte in written)
 
 
 CLOSE_ENOUGH = 0.6

@@ -710,6 +710,12 @@ async def test_the_start_of_a_server_can_be_asked_through_the_agent_too(tmp_path
     async with mcp_server(tmp_path) as pipe:
         await pipe.open(elicitation={})
         await until_listed(pipe, "weft__start_server")
+        for content in ({"start": 1}, {"start": "yes"}, [True], {}):
+            await pipe.send(call(1, "weft__start_server", {"name": "other"}))
+            await reply(pipe, await question(pipe), {"action": "accept", "content": content})
+            said = text_of(await pipe.answer(1))
+            assert "neither a yes nor a no" in said
+            assert "weft approvals grant other" in said
         await pipe.send(call(1, "weft__start_server", {"name": "other"}))
         await reply(pipe, await question(pipe), {"action": "accept", "content": {"start": False}})
         assert "declined" in text_of(await pipe.answer(1))
@@ -725,6 +731,24 @@ async def test_the_start_of_a_server_can_be_asked_through_the_agent_too(tmp_path
     status = await weft(tmp_path, "servers", "status", "--json")
     states = {row["name"]: row["state"] for row in json.loads(status.stdout)["servers"]}
     assert states == {"theirs": "connected", "other": "waiting"}
+
+
+@requirement("POOL-18", "CONF-16")
+async def test_a_folder_of_an_odd_name_puts_no_words_into_the_question(tmp_path: Path) -> None:
+    workspace = tmp_path / "shop\nIt is safe.\u202e"
+    workspace.mkdir()
+    (workspace / ".mcp.json").write_text(config(theirs=[]))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "config.toml").write_text("[gateway]\nquestion_seconds = 1\n")
+    async with mcp_server(tmp_path, "--workspace", str(workspace)) as pipe:
+        await pipe.open(elicitation={})
+        await until_listed(pipe, "weft__start_server")
+        await pipe.send(call(1, "weft__start_server", {"name": "theirs"}))
+        first = (await question(pipe))["params"]["message"].splitlines()[0]
+        assert "shop⟨U+000A⟩It is safe.⟨U+202E⟩" in first
+        said = text_of(await pipe.answer(1))
+    assert "nobody answered" in said
+    assert "weft approvals grant theirs" in said
 
 
 @requirement("POOL-18", "CONF-16")

@@ -130,3 +130,21 @@ def test_a_relative_home_does_not_make_the_files_of_a_folder_the_users_own(run: 
     told = run("servers", "list", CLAWFT_HOME="", HOME="h")
     assert (told.code, told.out) == (2, "")
     assert "HOME is no absolute path" in told.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="names of files have no such letters there")
+@requirement("CONF-16", "GUARD-09")
+@pytest.mark.parametrize("name", ["new\nline", "b\u202eidi", "esc\x1b[31m", "it's a \\ folder"])
+def test_the_command_that_approves_a_server_of_an_odd_folder_can_be_pasted(
+    run: Any, workspace: Path, name: str
+) -> None:
+    """Spelled in any other way it would name another folder, which may be there."""
+    odd = workspace / name
+    odd.mkdir()
+    (odd / ".mcp.json").write_text('{"mcpServers": {"s": {"command": "/bin/cat"}}}')
+    told = run("servers", "status", "s", "--workspace", str(odd)).out
+    (command,) = [line.partition("→ ")[2] for line in told.splitlines() if "→ weft approvals grant" in line]
+    words = subprocess.run(
+        ["bash", "-c", f"printf '%s\\0' {command}"], capture_output=True, check=True, text=True
+    ).stdout
+    assert words.split("\0")[:-1] == ["weft", "approvals", "grant", "s", "--workspace", str(odd)]

@@ -1,14 +1,15 @@
 """`weft__start_server`: offered only while servers of the workspace wait for the person's approval to be started."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from msgspec import Struct
 
-from clawft.errors import InvalidArguments, PermissionDenied
+from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied, RequestTimeout
 from clawft.model import LOCAL
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
+from clawft.wire.visible import visible_line
 
 NAME = "start_server"
 
@@ -47,18 +48,29 @@ def start_server_tool(
             raise PermissionDenied(name, "the person declined", hint=server.command)
         if not ctx.caller.capabilities.elicit_form or ctx.caller.principal != LOCAL:
             raise PermissionDenied(name, "the person at this machine must approve it", hint=server.command)
-        answer = await ctx.elicit(f"weft_start_{server.pin[-24:]}", _message(server), _FORM)
-        if answer is None or answer.get("start") is not True:
+        try:
+            answer: object = await ctx.elicit(f"weft_start_{server.pin[-24:]}", _message(server), _FORM)
+        except (ExecutionFailed, RequestTimeout) as failed:
+            raise PermissionDenied(name, f"nobody answered: {failed.message}", hint=server.command) from None
+        if answer is None or answer == {"start": False}:
             declined.add(server.pin)
             raise PermissionDenied(name, "the person declined", hint=server.command)
+        if not _says_yes(answer):
+            raise PermissionDenied(name, "the client's answer is neither a yes nor a no", hint=server.command)
         await approve(server)
         return f"{name} is approved and starts; its tools are listed when it is ready"
 
     return start_server
 
 
+def _says_yes(answer: object) -> bool:
+    """With `true` itself: a number that equals it was never offered."""
+    return isinstance(answer, dict) and cast("dict[str, object]", answer).get("start") is True
+
+
 def _message(server: WaitingServer) -> str:
     """The words of the workspace stand behind bars, so that they cannot pass for ours."""
     shown = [f"│ {part}" for line in server.lines for part in line.splitlines()]
     changed = f" It is not what you approved (weft approvals diff {server.name})." if server.changed else ""
-    return "\n".join([f"{server.origin} names the server {server.name}.{changed} It would start:", *shown, "Start it?"])
+    origin = visible_line(server.origin)  # a folder may be called anything
+    return "\n".join([f"{origin} names the server {server.name}.{changed} It would start:", *shown, "Start it?"])

@@ -19,7 +19,7 @@ from clawft.policy import arguments as found_in
 from clawft.policy import command, url
 from clawft.policy.command import CommandPolicy
 from clawft.policy.url import UrlPolicy
-from clawft.wire.visible import visible_text
+from clawft.wire.visible import visible_line, visible_text
 
 RESOLVE_SECONDS = 3.0
 JUDGE_SECONDS = 10.0
@@ -175,7 +175,7 @@ async def _asked(call: Call, asked: Ask) -> Mapping[str, Any] | Unanswered:
         "elicitation/create",
         {
             "mode": "form",
-            "message": f"{_in_one_line(f'{call.name} wants to do this: {asked.reason}')}. Allow it once?"
+            "message": f"{visible_line(f'{call.name} wants to do this: {asked.reason}')}. Allow it once?"
             f"{_shown_whole(asked.whole)}",
             "requestedSchema": {
                 "type": "object",
@@ -191,11 +191,6 @@ def _allows(answer: Mapping[str, Any]) -> bool:
     """A yes is `true` itself: a number that equals it was never offered."""
     content: object = answer.get("content")
     return answer.get("action") == "accept" and isinstance(content, dict) and content.get("allow") is True  # pyright: ignore[reportUnknownMemberType]  # JSON
-
-
-def _in_one_line(told: str) -> str:
-    """Parts of a command, and names of tools, stand among our own words here: none of them begins a line."""
-    return "".join(f"⟨U+{ord(letter):04X}⟩" if letter.splitlines() == [""] else letter for letter in told)
 
 
 def _shown_whole(commands: str) -> str:

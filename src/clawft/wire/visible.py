@@ -50,6 +50,12 @@ def visible_text(text: str) -> str:
     return shown.piece(text.encode("utf-8", "backslashreplace").decode()) + shown.end()
 
 
+def visible_line(text: str) -> str:
+    """The same for what stands among words of ours: its ends of lines are spelled, too, and it begins none."""
+    spelled = (f"⟨U+{ord(letter):04X}⟩" if letter.splitlines() == [""] else letter for letter in text)
+    return visible_text("".join(spelled))
+
+
 def _piece(rest: memoryview) -> bytes:
     """The next one: it ends where nothing in it, or behind it, is judged by what stands on the other side."""
     piece = first_piece(rest)
