@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import time
+import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from clawft.guard.sides import BesideUse
 from clawft.model import Annotations, Call, Caller, Capabilities, Origin, Question, SilentTalk, Tool, ToolDefinition
 from clawft.policy.approval import Approval, approved_text
 from clawft.policy.beside_tools import PROMPTS, beside_tools
+from clawft.policy.pin import pin, shown_tool, tool_pin
 from tests.gateway.asking import ADA, greet
 from tests.gateway.support import Demo, Pipe, echo, modern, pipe, texts
 from tests.requirements import requirement
@@ -704,3 +706,35 @@ async def test_an_approved_call_reads_no_file(house: House, monkeypatch: pytest.
         monkeypatch.setattr(house.book, "look", look)
         house.guard._look_at = float("inf")  # pyright: ignore[reportPrivateUsage]  # no time goes by
         await asyncio.gather(*(client.call("stranger__run") for _ in range(20)))
+
+
+# ── servers with long stories ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("QUAL-03", "POOL-19")
+@pytest.mark.parametrize("wire", [b"{}", b'{"name":"a"}', b'{"name":"a","name":"b","z":[1.50],"_meta":1}', b"no JSON"])
+@pytest.mark.parametrize("instructions", ["", "hi", '\u00fc\U0001f600"\\'])
+def test_a_pin_is_the_same_however_it_is_worked_out(wire: bytes, instructions: str) -> None:
+    assert tool_pin(wire, instructions) == pin(shown_tool(wire, instructions))
+
+
+@requirement("QUAL-03", "POOL-18")
+async def test_one_question_about_a_server_of_many_tools_and_a_long_story_stops_nobody(house: House) -> None:
+    """The attack: before it was put, every tool was pinned with all instructions, in one text of gigabytes."""
+    house.instructions = "\U0001f600" * 65_000
+    for number in range(300):
+        house.define(f"tool{number}", "x")
+    tracemalloc.start()
+    try:
+        async with pipe(house.gateway) as client:
+            await client.initialize(capabilities=CAN_FILL)
+            began = time.monotonic()
+            id = client.send("tools/call", {"name": "stranger__run", "arguments": {}})
+            await asked(client, {"action": "decline"})
+            await client.answer(id)
+            took = time.monotonic() - began
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 50_000_000
+    assert took < 3

@@ -20,7 +20,7 @@ def test_they_match_what_a_shell_would(glob: str, name: str) -> None:
 
 
 @requirement("QUAL-03")
-@pytest.mark.parametrize("glob", ["[" * 200_000, "a]" + "[" * 200_000, "[]" * 100_000, "[!" * 100_000])
+@pytest.mark.parametrize("glob", ["[" * 30_000, "a]" + "[" * 30_000, "[]" * 15_000, "[!" * 15_000])
 def test_a_row_of_brackets_keeps_nobody_waiting(glob: str) -> None:
     began = time.monotonic()
     any_matches(("echo",), (glob,))

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -18,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import ClawftError, ExecutionFailed, NotConnected
-from clawft.guard.approvals import Approvals
+from clawft.guard.approvals import Approvals, bounded
 from clawft.guard.asking import Unanswered, answer_to
 from clawft.guard.consent import ONCE, SEEN, ConsentSubject, chosen, question, question_key, why
 from clawft.guard.sides import BesideUse
@@ -33,7 +34,7 @@ from clawft.policy.approval import (
     approved_text,
 )
 from clawft.policy.beside_tools import RESOURCES_TOOL, prompts_of
-from clawft.policy.pin import ShownText, changed, pin, shown_tool
+from clawft.policy.pin import ShownText, changed, offer_pin, shown_tool, tool_pin
 
 LOOK_SECONDS = 0.5
 """How soon a running weft notices what was granted, revoked, or has run out."""
@@ -210,15 +211,15 @@ class ApprovalGuard:
         """What has to be asked; None if nothing, and then the next call is let through at once."""
         self._look()
         offered = self._offered(call.origin.server, call.caller)
-        shown = shown_tool(call.tool.wire, offered.instructions)
-        use = self._use(call.caller, call.origin.server, call.tool.name, pin(shown), offered)
+        wire, instructions = call.tool.wire, offered.instructions
+        use = self._use(call.caller, call.origin.server, call.tool.name, tool_pin(wire, instructions), offered)
         found = self._book.judge(use)
         if found.standing is ApprovalStanding.NEW:
-            await self._store([self._approval(use, shown)])
+            await self._store(lambda: [self._approval(use, shown_tool(wire, instructions))])
         if found.standing in (ApprovalStanding.APPROVED, ApprovalStanding.NEW):
             self._let_through(call)
             return None
-        differs, place = _differences(found, shown), self._place(offered)
+        differs, place = _differences(found, wire, instructions), self._place(offered)
         return ConsentSubject(call.origin.server, call.tool, use.pin, offered.instructions, differs, place)
 
     def _let_through(self, call: Call) -> None:
@@ -240,14 +241,14 @@ class ApprovalGuard:
             _note(self._declined, turn, (time.monotonic(), refusal))
             return refusal
         if answer != ONCE:
-            await self._store(self._approvals(call, others, subject.instructions))
+            await self._store(partial(self._approvals, call, others, subject.instructions))
         changed = self._changed_since(call, subject)
         return _refused(changed) if changed is not None else ""
 
     async def _answer(self, call: Call, subject: ConsentSubject, turn: Turn) -> tuple[str | Unanswered, Sequence[Tool]]:
         """What they say, and which tools it covers beside the one they were shown: those there were when we asked."""
         key, everything = question_key(subject), self._all(call)
-        now = pin({tool.name: shown_tool(tool.wire, subject.instructions) for tool in everything})
+        now = offer_pin((tool.wire for tool in everything), subject.instructions)
         put = self._put.pop(turn, "" if call.caller.era is Era.STATELESS else now)
         try:
             told = await answer_to(call, key, question(subject, _readable(call.arguments)))
@@ -282,9 +283,9 @@ class ApprovalGuard:
         """Of what there was when the person was asked."""
         server = call.origin.server
         offered = self._offered(server, call.caller)
-        tools = {tool.name: shown_tool(tool.wire, instructions) for tool in (*others, call.tool)}
-        uses = [(self._use(call.caller, server, name, "", offered), shown) for name, shown in tools.items()]
-        return [self._approval(use, shown) for use, shown in uses]
+        tools = {tool.name: tool.wire for tool in (*others, call.tool)}
+        uses = [(self._use(call.caller, server, name, "", offered), wire) for name, wire in tools.items()]
+        return [bounded(self._approval(use, shown_tool(wire, instructions))) for use, wire in uses]
 
     def _approval(self, use: PinnedUse, shown: ShownText) -> Approval:
         """Of this very text, for all agents; of a server that the workspace names, in this workspace alone."""
@@ -299,10 +300,10 @@ class ApprovalGuard:
             principal=ANYONE if use.principal == LOCAL else use.principal,
         )
 
-    async def _store(self, approvals: Iterable[Approval]) -> None:
-        """A disk that is full costs the next question, and not this call."""
+    async def _store(self, made: Callable[[], Iterable[Approval]]) -> None:
+        """Beside the loop, as there may be many. A disk that is full costs the next question, and not this call."""
         try:
-            await asyncio.to_thread(self._book.add, *approvals)
+            await asyncio.to_thread(lambda: self._book.add(*made()))
         except (ClawftError, OSError) as failed:
             log.error("the approval cannot be kept: %s", failed)
         self._look()
@@ -315,7 +316,7 @@ class ApprovalGuard:
             return ""
         if time.monotonic() >= self._look_at:
             self._look()
-        if not self._book.of(origin.server):
+        if not self._book.knows(origin.server, tool.name):
             return ""
         found, subject = self._judged(tool, origin, caller)
         if found.standing is not ApprovalStanding.CHANGED:
@@ -330,13 +331,10 @@ class ApprovalGuard:
 
     def _judged(self, tool: Tool, origin: Origin, caller: Caller) -> tuple[UseStanding, ConsentSubject]:
         offered = self._offered(origin.server, caller)
-        shown = shown_tool(tool.wire, offered.instructions)
-        use = self._use(caller, origin.server, tool.name, pin(shown), offered)
-        found = self._book.judge(use)
-        subject = ConsentSubject(
-            origin.server, tool, use.pin, differs=_differences(found, shown), place=self._place(offered)
-        )
-        return found, subject
+        pinned = tool_pin(tool.wire, offered.instructions)
+        found = self._book.judge(self._use(caller, origin.server, tool.name, pinned, offered))
+        differs = _differences(found, tool.wire, offered.instructions)
+        return found, ConsentSubject(origin.server, tool, pinned, differs=differs, place=self._place(offered))
 
     # ── what would be asked ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -366,11 +364,11 @@ def _note(notes: dict[Turn, T], turn: Turn, what: T) -> None:
     notes[turn] = what
 
 
-def _differences(found: UseStanding, shown: ShownText) -> tuple[str, ...]:
+def _differences(found: UseStanding, wire: bytes, instructions: str) -> tuple[str, ...]:
     """Names of what has changed; one word if that cannot be told any more."""
     if found.standing is not ApprovalStanding.CHANGED or found.by is None:
         return ()
-    names = changed(approved_text(found.by), shown)
+    names = changed(approved_text(found.by), shown_tool(wire, instructions))
     known = [name for name in names if name in SEEN]
     return tuple(known if len(known) == len(names) else [*known, "other members"]) or ("its definition",)
 

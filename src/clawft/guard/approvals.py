@@ -30,8 +30,8 @@ MAX_SHOWN_BYTES = 256 * 1024
 ANEW = "move the file away, and approve anew what you use"
 FEWER = "weft approvals revoke SERVER, of one you do not need"
 
-_GLOBS = "*"
-"""Where those are kept that any tool may be covered by: a name that no tool has, and the glob for all of them."""
+ANY_TOOL = "*"
+"""No tool has this name."""
 
 Stamp = tuple[int, int, int, int, int]
 Edit = Callable[[tuple[Approval, ...]], Iterable[Approval]]
@@ -63,8 +63,8 @@ class Approvals:
         self.changed: Callable[[], None] = lambda: None
         self._stamp: Stamp | None = None
         self._by_server: dict[str, list[Approval]] = {}
-        self._about: dict[tuple[str, str], list[Approval]] = {}
-        """By server and tool. Each tool of a list is looked up here: a server may have thousands that were approved."""
+        self._by_tool: dict[tuple[str, str], list[Approval]] = {}
+        """The same again, to find those of one tool; globs, which may be about any, stand below `ANY_TOOL`."""
         self._since, self._until = float("-inf"), float("inf")
         """While the clock says something between these, the same approvals hold."""
         self._seen = False
@@ -85,8 +85,12 @@ class Approvals:
         return True
 
     def judge(self, use: PinnedUse) -> UseStanding:
-        pinned = self._about.get((use.server, use.tool), [])
-        return judge([*pinned, *self._about.get((use.server, _GLOBS), ())], use, self.clock())
+        meant = [*self._by_tool.get((use.server, use.tool), ()), *self._by_tool.get((use.server, ANY_TOOL), ())]
+        return judge(meant, use, self.clock())
+
+    def knows(self, server: str, tool: str) -> bool:
+        """Whether anything is said of this very tool."""
+        return (server, tool) in self._by_tool
 
     def of(self, server: str) -> Sequence[Approval]:
         return self._by_server.get(server, ())
@@ -97,15 +101,15 @@ class Approvals:
 
     def _keep(self, approvals: Iterable[Approval]) -> None:
         by_server: dict[str, list[Approval]] = {}
-        about: dict[tuple[str, str], list[Approval]] = {}
+        by_tool: dict[tuple[str, str], list[Approval]] = {}
         for each in approvals:
             by_server.setdefault(each.server, []).append(each)
-            about.setdefault((each.server, _GLOBS if each.is_glob else each.tool), []).append(each)
+            by_tool.setdefault((each.server, ANY_TOOL if each.is_glob else each.tool), []).append(each)
         now = self.clock()
         turns = [moment for group in by_server.values() for each in group for moment in turning_points(each)]
         self._since = max((moment for moment in turns if moment <= now), default=float("-inf"))
         self._until = min((moment for moment in turns if moment > now), default=float("inf"))
-        self._by_server, self._about = by_server, about
+        self._by_server, self._by_tool = by_server, by_tool
 
     def _read(self) -> tuple[Approval, ...]:
         try:
@@ -118,7 +122,7 @@ class Approvals:
 
     def add(self, *added: Approval) -> None:
         """Blocks for the file; not for the loop."""
-        self.change(lambda known: with_added(known, map(_bounded, added)))
+        self.change(lambda known: with_added(known, map(bounded, added)))
 
     def change(self, edit: Edit) -> None:
         """Read, edit and write as one step for all processes. What has run out long ago is left out."""
@@ -140,7 +144,7 @@ def _written(kept: tuple[Approval, ...]) -> bytes:
     return content
 
 
-def _bounded(approval: Approval) -> Approval:
+def bounded(approval: Approval) -> Approval:
     shown = approval.shown
     if shown is msgspec.UNSET or len(bytes(shown)) <= MAX_SHOWN_BYTES:
         return approval

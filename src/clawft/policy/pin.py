@@ -7,7 +7,8 @@ which of the two they take. A definition whose own members are called like those
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from math import isfinite
 from typing import Any, cast
 
@@ -18,6 +19,9 @@ TWICE = "keys that occur twice"
 AS_IT_CAME = "the definition as it came"
 PREFIX = "sha256:"
 LONGEST_NUMBER = 300
+PINS_KEPT = 4_096
+STORIES_KEPT = 8
+"""Instructions of servers."""
 MAX_DEPTH = 64
 MAX_KEPT_DEPTH = 2 * MAX_DEPTH
 """Of a text that was shown: a definition, and what we say around it."""
@@ -88,11 +92,66 @@ def pin(shown: ShownText) -> str:
     return PREFIX + hashlib.sha256(canonical(shown)).hexdigest()
 
 
-def canonical(shown: ShownText) -> bytes:
-    """One spelling for one meaning."""
+def tool_pin(wire: bytes, instructions: str) -> str:
+    """The pin of what is shown of a tool, worked out once: a server may have its every tool tell a long story."""
+    import hashlib  # loaded by now
+
+    key = hashlib.sha256(wire).digest() + _digest(instructions)
+    known = _known.get(key)
+    if known is None:
+        if len(_known) >= PINS_KEPT:
+            _known.clear()
+        digest = hashlib.sha256()
+        for piece in _canonical_tool(wire, instructions):
+            digest.update(piece)
+        known = _known[key] = PREFIX + digest.hexdigest()
+    return known
+
+
+_known: dict[bytes, str] = {}
+
+
+@lru_cache(maxsize=STORIES_KEPT)
+def _digest(instructions: str) -> bytes:
+    import hashlib  # loaded by now
+
+    return hashlib.sha256(instructions.encode(errors="surrogatepass")).digest()
+
+
+def _canonical_tool(wire: bytes, instructions: str) -> Iterator[bytes]:
+    """What `canonical` says of `shown_tool`, in pieces; the instructions, which all tools share, are spelled once."""
+    seen = members(wire)
+    for at, name in enumerate(sorted([*seen, INSTRUCTIONS] if instructions else seen)):
+        yield f"{',' if at else '{'}{_spelled(name)}:".encode()
+        yield _spelled_once(instructions) if name == INSTRUCTIONS else _spelled(seen[name]).encode()
+    yield b"}" if seen or instructions else b"{}"
+
+
+def _spelled(value: object) -> str:
     import json  # loaded by now
 
-    return json.dumps(shown, sort_keys=True, separators=(",", ":")).encode()
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+@lru_cache(maxsize=STORIES_KEPT)
+def _spelled_once(instructions: str) -> bytes:
+    return _spelled(instructions).encode()
+
+
+def offer_pin(wires: Iterable[bytes], instructions: str) -> str:
+    """Of all that a server offers, as it came: whether it is still the same."""
+    import hashlib  # loaded by now
+
+    digest = hashlib.sha256(instructions.encode(errors="surrogatepass"))
+    for wire in wires:
+        digest.update(b"%d:" % len(wire))
+        digest.update(wire)
+    return PREFIX + digest.hexdigest()
+
+
+def canonical(shown: ShownText) -> bytes:
+    """One spelling for one meaning."""
+    return _spelled(shown).encode()
 
 
 def read_shown(text: bytes) -> ShownText:
