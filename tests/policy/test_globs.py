@@ -7,7 +7,7 @@ import time
 from fnmatch import translate
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from clawft.policy.globs import any_matches
@@ -15,6 +15,7 @@ from tests.requirements import requirement
 
 
 @given(st.text("[]!^-ab*?", max_size=12), st.text("[]!^-ab", max_size=8))
+@example("[][", "[][")
 def test_they_match_what_a_shell_would(glob: str, name: str) -> None:
     assert any_matches((name,), (glob,)) == (re.match(translate(glob), name) is not None)
 

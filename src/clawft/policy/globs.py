@@ -22,8 +22,20 @@ def _closed(glob: str) -> str:
 
     For each of them `translate` would look for its end up to the end of the glob: a long row of them takes minutes.
     """
-    head, found, tail = glob.rpartition("]")
-    return head + found + tail.replace("[", "[[]")
+    last, at = glob.rfind("]"), 0
+    pieces: list[str] = []
+    while (begins := glob.find("[", at)) >= 0:
+        inside = _first_inside(glob, begins)
+        pieces.append(glob[at:begins])
+        at = begins + 1 if inside > last else glob.index("]", inside) + 1
+        pieces.append("[[]" if inside > last else glob[begins:at])
+    return "".join((*pieces, glob[at:]))
+
+
+def _first_inside(glob: str, begins: int) -> int:
+    """Where the end of these brackets is looked for: the first of them may be a `]` that is meant."""
+    inside = begins + 1 + (glob[begins + 1 : begins + 2] == "!")
+    return inside + (glob[inside : inside + 1] == "]")
 
 
 def any_matches(names: Iterable[str], globs: tuple[str, ...]) -> bool:

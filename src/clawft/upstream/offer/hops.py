@@ -8,21 +8,14 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw
 
-from clawft.upstream.session.peer import Peer
 from clawft.wire.meta import HOPS
 
 MAX_HOPS = 4
 """Gateways between us and a server whose tools we offer; as many as may start one another, see `circle`."""
-_OUR_NAME = "clawft"
 
 _object = msgspec.json.Decoder(dict[str, Raw])
 _count = msgspec.json.Decoder(int)
 _encode = msgspec.json.encode
-
-
-def is_gateway(peer: Peer) -> bool:
-    """One of ours, by its own word: who lies about it has nothing but shorter lists."""
-    return peer.server_info.get("name") == _OUR_NAME
 
 
 def one_further(wire: bytes) -> bytes:

@@ -18,7 +18,6 @@ from msgspec import Raw
 
 from clawft.model import ForeignPrompt, ForeignResource, ForeignTemplate, Tool
 from clawft.upstream.offer.definition import read_tool
-from clawft.upstream.offer.hops import MAX_HOPS, one_further
 from clawft.upstream.offer.room import RoomPlace
 from clawft.upstream.session.paging import MAX_LIST_BYTES
 from clawft.wire.methods import METHODS
@@ -116,7 +115,7 @@ class ListReading(Generic[T]):
         if len(raw) > MAX_ITEM_BYTES:
             self._too_large += 1
             return
-        wire = one_further(bytes(raw)) if self._passed_on else bytes(raw)
+        wire = _passed_on(bytes(raw)) if self._passed_on else bytes(raw)
         if not wire:
             self._too_far += 1
             return
@@ -188,6 +187,8 @@ class ListReading(Generic[T]):
             log.warning("%s: its %s %s are left out", self._server, self._part, self.rest)
 
     def _far(self) -> str:
+        from clawft.upstream.offer.hops import MAX_HOPS  # loaded by now
+
         behind = f"which come through more than {MAX_HOPS} gateways: do they serve one another?"
         return f"{self._too_far} of its {self._part}, {behind}"
 
@@ -204,6 +205,12 @@ class ListReading(Generic[T]):
             yield f"its {self._part} {self.rest}"
         if self._failed:
             yield f"its {self._part}: {self._failed}"
+
+
+def _passed_on(wire: bytes) -> bytes:
+    from clawft.upstream.offer.hops import one_further  # most servers are no gateways
+
+    return one_further(wire)
 
 
 def wire_of(item: Tool | ForeignPrompt | ForeignResource | ForeignTemplate) -> bytes:

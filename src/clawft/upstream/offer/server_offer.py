@@ -18,7 +18,6 @@ from clawft.errors import (
 from clawft.model import Era, ForeignPrompt, ForeignResource, ForeignTemplate, Tool
 from clawft.upstream.offer.cache import RememberedOffer
 from clawft.upstream.offer.definition import read_tool
-from clawft.upstream.offer.hops import is_gateway
 from clawft.upstream.offer.list_reading import ListReading, read_prompt, read_resource, read_template, wire_of
 from clawft.upstream.offer.room import RoomPlace
 from clawft.upstream.session.peer import Peer
@@ -101,8 +100,7 @@ class ListReadings:
 async def ask(session: Session, server: str, place: RoomPlace, before: ServerOffer) -> ServerOffer:
     """Everything the server declares, and nothing it does not."""
     peer = session.peer
-    passed_on = is_gateway(peer)
-    readings = ListReadings(server, place, peer.era, before, tasks=peer.knows_tasks, passed_on=passed_on)
+    readings = ListReadings(server, place, peer.era, before, tasks=peer.knows_tasks, passed_on=peer.is_gateway)
     if peer.supports("tools"):
         await _ask_for_tools(session, readings.tools)
     silent = ""

@@ -21,6 +21,7 @@ MAX_INFO_CHARS = 200
 MAX_QUESTION_BYTES = 4 * 1024 * 1024
 """Of a server, being answered at a time."""
 
+_OUR_NAME = "clawft"
 _object = msgspec.json.Decoder(dict[str, Raw])
 _any_object = msgspec.json.Decoder(dict[str, Any])
 
@@ -41,6 +42,11 @@ class Peer(Struct, frozen=True):
     def declares(self, capability: str, feature: str) -> bool:
         """`declares("resources", "subscribe")`: a part of a capability that a server may have or not."""
         return _mapping(self.capabilities.get(capability)).get(feature) is True
+
+    @property
+    def is_gateway(self) -> bool:
+        """One of ours, by its own word: who lies about it has nothing but shorter lists."""
+        return self.server_info.get("name") == _OUR_NAME
 
     @property
     def completes(self) -> bool:
