@@ -11,7 +11,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -241,7 +240,7 @@ class ApprovalGuard:
             _note(self._declined, turn, (time.monotonic(), refusal))
             return refusal
         if answer != ONCE:
-            await self._store(partial(self._approvals, call, others, subject.instructions))
+            await self._store(self._approvals(call, others, subject.instructions))
         changed = self._changed_since(call, subject)
         return _refused(changed) if changed is not None else ""
 
@@ -279,13 +278,13 @@ class ApprovalGuard:
 
     # ── what was answered ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _approvals(self, call: Call, others: Sequence[Tool], instructions: str) -> list[Approval]:
-        """Of what there was when the person was asked."""
+    def _approvals(self, call: Call, others: Sequence[Tool], instructions: str) -> Callable[[], list[Approval]]:
+        """Of what there was when the person was asked. Whoever calls this makes them, which takes long for many."""
         server = call.origin.server
         offered = self._offered(server, call.caller)
         tools = {tool.name: tool.wire for tool in (*others, call.tool)}
         uses = [(self._use(call.caller, server, name, "", offered), wire) for name, wire in tools.items()]
-        return [bounded(self._approval(use, shown_tool(wire, instructions))) for use, wire in uses]
+        return lambda: [bounded(self._approval(use, shown_tool(wire, instructions))) for use, wire in uses]
 
     def _approval(self, use: PinnedUse, shown: ShownText) -> Approval:
         """Of this very text, for all agents; of a server that the workspace names, in this workspace alone."""
