@@ -1,5 +1,6 @@
 """A regular expression at arm's length: it runs in a child process that is killed when its time is up."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -32,7 +33,7 @@ class Matcher:
 
     def __enter__(self) -> "Matcher":
         self._child = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(CHILD), str(self._limit + 1)],
+            [sys.executable, "-I", "-S", str(CHILD), str(self._limit + 1), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
