@@ -138,8 +138,9 @@ async def test_one_that_leaves_the_group_does_not_hold_the_answer_up(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, sandbox: str
 ) -> None:
     monkeypatch.setattr(process, "DRAIN_S", 0.1)
-    text = f"#!{sys.executable}\nimport os, time\npid = os.fork()\nif pid:\n    open('left', 'w').write(str(pid))\n"
-    text += "    print('done', flush=True)\nelse:\n    os.setsid()\n    time.sleep(60)\n"
+    text = f"#!{sys.executable}\nimport os, time\nheard, told = os.pipe()\npid = os.fork()\n"
+    text += "if pid:\n    os.read(heard, 1)\n    open('left', 'w').write(str(pid))\n    print('done', flush=True)\n"
+    text += "else:\n    os.setsid()\n    os.write(told, b'x')\n    time.sleep(60)\n"
     command = script(workspace, "escape", text)
     async with asyncio.timeout(20):
         done = await held(workspace, command, sandbox)
