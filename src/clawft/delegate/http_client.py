@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -41,9 +42,7 @@ class Hearing:
 
     def client(self, library: ModuleType) -> AsyncClient:
         """The library's own, that listens as we do."""
-        from httpcore2 import AsyncHTTP11Connection  # the library has loaded it
-
-        AsyncHTTP11Connection.READ_NUM_BYTES = READ_BYTES  # pyright: ignore[reportAttributeAccessIssue]  # typed as one number
+        _take_little_in_one_go()
         return library.DefaultAsyncHttpxClient(
             follow_redirects=False,
             headers={"accept-encoding": "identity"},
@@ -52,6 +51,17 @@ class Hearing:
 
     async def _listen(self, response: Response) -> None:
         response.stream = _stream(self, response)
+
+
+def _take_little_in_one_go() -> None:
+    """There is no setting for it. It holds for all clients of that library in this process, which are ours alone.
+
+    Without it, as in a later version that knows no such number, only others wait longer.
+    """
+    with suppress(ImportError):
+        from httpcore2 import AsyncHTTP11Connection  # the library has loaded it
+
+        AsyncHTTP11Connection.READ_NUM_BYTES = READ_BYTES  # pyright: ignore[reportAttributeAccessIssue]  # typed as one number
 
 
 def _stream(hearing: Hearing, response: Response) -> AsyncByteStream:
