@@ -59,7 +59,7 @@ check: $(DEV) $(TYPES) ## The same beside the fast tests: before each commit
 fast: $(DEV) ## The tests that take no second each (ARGS="-k name" for some)
 	$(PYTEST) $(FAST_WORKERS) --hypothesis-profile=quick -m "not slow" $(ARGS)
 
-PYTHONS = $(shell for minor in 11 12 13 14; do python3.$$minor -V >/dev/null 2>&1 && echo python3.$$minor; done)
+PYTHONS = $(shell for minor in 11 12 13 14 15; do python3.$$minor -V >/dev/null 2>&1 && echo python3.$$minor; done)
 pythons: ## The fast tests under every Python there is (PYTHONS="/usr/bin/python3" for others)
 	@for each in $(PYTHONS); do \
 	  version=$$($$each -c 'import platform; print(platform.python_version())') && echo "Python $$version" && \

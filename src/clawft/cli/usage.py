@@ -32,6 +32,7 @@ class UsageParser(argparse.ArgumentParser):
             add_help=False,
             formatter_class=_Formatter,
         )
+        self.suggest_on_error = False  # we do, on a line of its own; newer Pythons would do it within the sentence
         self._takes_command = told.takes_command
         self._command_taken_for = told.command_taken_for
         self.add_argument("--help", "-h", action="help", help="print this")

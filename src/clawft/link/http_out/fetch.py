@@ -83,6 +83,8 @@ class FetchedAnswer(Struct, frozen=True):
 
 
 def known_charset(name: str) -> str:
+    if not name.isascii():  # none of the web's is; newer Pythons warn about the question
+        return "utf-8"
     try:
         found = codecs.lookup(name[:MAX_CHARSET]).name
     except (LookupError, ValueError):
