@@ -26,7 +26,7 @@ from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, LinkError
 from clawft.link.http_out.link import HttpLink
 from clawft.model import Era
 from clawft.upstream.session.session import Session
-from clawft.wire.jsonrpc import Notification, Request
+from clawft.wire.jsonrpc.messages import Notification, Request
 
 CAPABILITIES: Mapping[str, Any] = {"roots": {}, "sampling": {}, "elicitation": {"form": {}, "url": {}}}
 SUM = {"a": 5, "b": 3}

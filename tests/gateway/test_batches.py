@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from clawft.wire.jsonrpc import MAX_BATCH
+from clawft.wire.jsonrpc.batches import MAX_BATCH
 from tests.gateway.support import Demo, Gate, echo, modern, pipe, serving, soon, turns
 from tests.requirements import requirement
 

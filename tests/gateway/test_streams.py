@@ -12,10 +12,11 @@ from clawft.gateway.http.answer import HttpAnswer
 from clawft.gateway.http.streams import PIECE_BYTES, SHELF, EventStream
 from clawft.gateway.http.visit import Visit
 from clawft.gateway.running_requests import RunningRequests
-from clawft.wire import jsonrpc, sse
+from clawft.wire import sse
+from clawft.wire.jsonrpc import writing
 from tests.requirements import requirement
 
-NEWS = jsonrpc.notification("notifications/message", b'{"data":"%b"}' % (b"x" * 10_000))
+NEWS = writing.notification("notifications/message", b'{"data":"%b"}' % (b"x" * 10_000))
 
 
 @requirement("QUAL-12")
@@ -40,7 +41,7 @@ async def test_a_reader_gets_a_piece_at_a_time_and_the_rest_stays_counted() -> N
 async def test_a_large_event_is_handed_over_as_it_is() -> None:
     """And not as part of something larger, which would be there twice."""
     stream = EventStream("1", primed=True)
-    large = jsonrpc.notification("notifications/message", b'{"data":"%b"}' % (b"x" * 2 * PIECE_BYTES))
+    large = writing.notification("notifications/message", b'{"data":"%b"}' % (b"x" * 2 * PIECE_BYTES))
     for message in (NEWS, large, NEWS):
         stream.send(message)
     stream.end()
@@ -62,7 +63,7 @@ class Leaving:
 async def test_nothing_is_kept_of_what_was_being_written_when_a_client_left() -> None:
     """The call it belongs to may go on for long."""
     back = HttpAnswer(cast("Visit", Leaving()), RunningRequests(), b"1")
-    large = jsonrpc.notification("notifications/message", b'{"data":"%b"}' % (b"x" * 2 * PIECE_BYTES))
+    large = writing.notification("notifications/message", b'{"data":"%b"}' % (b"x" * 2 * PIECE_BYTES))
     before = getrefcount(large)
     back.send(large)
     assert getrefcount(large) > before

@@ -17,7 +17,8 @@ from clawft.link.http_out.sse import SseLink
 from clawft.link.patience import Patience
 from clawft.link.process import Launch
 from clawft.link.stream import StreamLink
-from clawft.wire.jsonrpc import MAX_BATCH, Notification, Request, Response, unpacked, unread_answers
+from clawft.wire.jsonrpc.batches import MAX_BATCH, unpacked, unread_answers
+from clawft.wire.jsonrpc.messages import Notification, Request, Response
 from tests.requirements import requirement
 from tests.servers.web import Asked, Events, serve
 

@@ -11,7 +11,7 @@ from clawft.errors import JsonRpcFailure, LinkClosed, LinkError, NeedsAuth, Requ
 from clawft.link.base import OutgoingRequest
 from clawft.link.memory import MemoryLink
 from clawft.link.patience import Patience
-from clawft.wire.jsonrpc import Failure, Notification, Request, Response
+from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
 from tests.requirements import requirement
 
 

@@ -29,7 +29,7 @@ from clawft.link.base import OutgoingRequest
 from clawft.link.patience import Patience
 from clawft.link.process import Launch, StderrTail
 from clawft.link.stream import StreamLink
-from clawft.wire.jsonrpc import Failure, Notification, Request, Response
+from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
 from tests.requirements import requirement
 from tests.servers.weft import outliving
 from tests.upstream.support import until

@@ -18,8 +18,11 @@ from clawft.provider.server import relay
 from clawft.store import document
 from clawft.upstream.offer import list_reading
 from clawft.upstream.session import peer
-from clawft.wire import handshake, headers, jsonrpc, meta, narrow, sse, stateless, visible
+from clawft.wire import handshake, headers, meta, narrow, sse, stateless, visible
 from clawft.wire.framing import LineFramer
+from clawft.wire.jsonrpc import reading
+from clawft.wire.jsonrpc.batches import decode_batch, is_batch
+from clawft.wire.jsonrpc.messages import Request, Response
 from clawft.wire.revisions import HANDSHAKE, REVISIONS
 
 Door = Callable[[bytes], Any]
@@ -33,8 +36,8 @@ def of_result(door: Door) -> Door:
     """A door behind the first: what stands in an answer that was found to be one."""
 
     def enter(data: bytes) -> Any:
-        message = jsonrpc.decode(b'{"jsonrpc":"2.0","id":1,"result":' + data + b"}")
-        return door(message.result) if isinstance(message, jsonrpc.Response) else None
+        message = reading.decode(b'{"jsonrpc":"2.0","id":1,"result":' + data + b"}")
+        return door(message.result) if isinstance(message, Response) else None
 
     return enter
 
@@ -43,8 +46,8 @@ def of_params(door: Door) -> Door:
     """The same for the params of a request."""
 
     def enter(data: bytes) -> Any:
-        message = jsonrpc.decode(b'{"jsonrpc":"2.0","id":1,"method":"x","params":' + data + b"}")
-        return door(message.params) if isinstance(message, jsonrpc.Request) else None
+        message = reading.decode(b'{"jsonrpc":"2.0","id":1,"method":"x","params":' + data + b"}")
+        return door(message.params) if isinstance(message, Request) else None
 
     return enter
 
@@ -56,9 +59,9 @@ def _lines(data: bytes) -> list[Any]:
 
 def _message(data: bytes) -> None:
     """As a transport does: a batch, or one message; and what it claims to be."""
-    for line in jsonrpc.decode_batch(data) if jsonrpc.is_batch(data) else [data]:
-        message = jsonrpc.decode(line)
-        if isinstance(message, jsonrpc.Request):
+    for line in decode_batch(data) if is_batch(data) else [data]:
+        message = reading.decode(line)
+        if isinstance(message, Request):
             meta.may_name_version(message.params)
             meta.claims_stateless(message.params)
             stateless.read_caller(message, {})

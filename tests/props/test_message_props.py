@@ -8,8 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from clawft.errors import BadEnvelope, ClawftError, HeaderMismatch
-from clawft.wire import handshake, headers, jsonrpc, meta, narrow, stateless
-from clawft.wire.jsonrpc import Failure, Notification, Request, Response
+from clawft.wire import handshake, headers, meta, narrow, stateless
+from clawft.wire.jsonrpc import reading, writing
+from clawft.wire.jsonrpc.batches import decode_batch
+from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
 from clawft.wire.revisions import REVISIONS
 from tests.props.shapes import ENVELOPE_KEYS, IDS, KEYS, OBJECTS, VALUES, attempt
 from tests.requirements import requirement
@@ -33,22 +35,22 @@ def test_a_request_keeps_its_id_and_every_byte_of_its_params(
     id: int | str, method: str, params: dict[str, Any], unknown: dict[str, Any], spelling: dict[str, Any]
 ) -> None:
     line = json.dumps({**unknown, "jsonrpc": "2.0", "id": id, "method": method, "params": params}, **spelling).encode()
-    read = jsonrpc.decode(line)
+    read = reading.decode(line)
     assert isinstance(read, Request)
     assert read.params in line
     assert (type(json.loads(read.id)), json.loads(read.id), read.method) == (type(id), id, method)
     assert list(json.loads(read.params)) == list(json.loads(line)["params"])
     assert json.loads(read.params) == params
-    assert json.loads(jsonrpc.result(read.id, b"{}"))["id"] == id
+    assert json.loads(writing.result(read.id, b"{}"))["id"] == id
 
 
 @requirement("WIRE-01", "SHELL-13")
 @settings(max_examples=300)
 @given(st.dictionaries(st.sampled_from([*ENVELOPE_KEYS, "x"]), VALUES | st.just("2.0") | OBJECTS | IDS, max_size=6))
 def test_any_object_is_a_message_or_one_of_our_errors(members: dict[str, Any]) -> None:
-    message = attempt(lambda: jsonrpc.decode(json.dumps(members).encode()))
+    message = attempt(lambda: reading.decode(json.dumps(members).encode()))
     if isinstance(message, BadEnvelope):
-        answer = json.loads(jsonrpc.failure_of(message.id, message))
+        answer = json.loads(writing.failure_of(message.id, message))
         assert isinstance(answer["id"], int | str | None)
         assert answer["error"]["code"] == -32600
     else:
@@ -68,8 +70,8 @@ JSONISH = st.text(st.sampled_from('{}[]",:.0123eE+-\\u "jsonrpc2.0idmethodtrufal
 @example(b'{"jsonrpc":"2.0","method":"x","e":1e400}')
 @example(b'{"jsonrpc":"2.0","method":"x","e":' + b"[" * 985 + b"]" * 985 + b"}")
 def test_no_bytes_raise_anything_but_our_own_errors(line: bytes) -> None:
-    attempt(lambda: jsonrpc.decode(line))
-    attempt(lambda: jsonrpc.decode_batch(line))
+    attempt(lambda: reading.decode(line))
+    attempt(lambda: decode_batch(line))
 
 
 @requirement("WIRE-03")

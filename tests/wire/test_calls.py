@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from clawft.errors import BadEnvelope, BadParams, ParseError
 from clawft.gateway.dispatch import CallTarget, read_target
-from clawft.wire import jsonrpc
 from clawft.wire.calls import read_usual
+from clawft.wire.jsonrpc import reading
+from clawft.wire.jsonrpc.messages import Request
 from tests.props.shapes import IDS, OBJECTS, VALUES
 from tests.requirements import requirement
 
@@ -22,10 +23,8 @@ METAS: st.SearchStrategy[dict[str, Any]] = st.dictionaries(st.just("_meta"), OBJ
 
 def read_slowly(line: bytes) -> tuple[bytes, CallTarget] | None:
     try:
-        request = jsonrpc.decode(line)
-        return (
-            (request.id, read_target(request.method, request.params)) if isinstance(request, jsonrpc.Request) else None
-        )
+        request = reading.decode(line)
+        return (request.id, read_target(request.method, request.params)) if isinstance(request, Request) else None
     except (ParseError, BadEnvelope, BadParams):
         return None
 

@@ -5,8 +5,9 @@ from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
 
 from clawft import errors
 from clawft.errors import ClawftError, JsonRpcFailure
-from clawft.wire import handshake, jsonrpc, stateless
+from clawft.wire import handshake, stateless
 from clawft.wire.codes import STATUS, status_of
+from clawft.wire.jsonrpc import writing
 from tests.requirements import requirement
 
 
@@ -32,11 +33,11 @@ def test_no_code_is_invented_and_every_error_says_whom_to_blame(kind: type[Clawf
 @requirement("SHELL-19")
 @pytest.mark.parametrize("id", [b"1", b'"a"', b"null", b'"' + b"x" * 2000 + b'"', b'"\\",\\"result\\":"', b'"a,b"'])
 def test_the_status_of_an_answer(id: bytes) -> None:
-    assert status_of(jsonrpc.failure(id, -32601, "m")) == 200
-    assert status_of(jsonrpc.failure(id, -32602, "m")) == 400
-    assert status_of(jsonrpc.failure(id, -32603, "m")) == 200
-    assert status_of(jsonrpc.failure(id, -1, "m")) == 200
-    assert status_of(jsonrpc.result(id, b'{"a":1,"error":{"code":-32602,"message":"m"}}')) == 200
+    assert status_of(writing.failure(id, -32601, "m")) == 200
+    assert status_of(writing.failure(id, -32602, "m")) == 400
+    assert status_of(writing.failure(id, -32603, "m")) == 200
+    assert status_of(writing.failure(id, -1, "m")) == 200
+    assert status_of(writing.result(id, b'{"a":1,"error":{"code":-32602,"message":"m"}}')) == 200
 
 
 @requirement("WIRE-23", "S4-CL-02")

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from clawft.errors import BadEnvelope, ParseError
 from clawft.model import Kind
-from clawft.wire import jsonrpc, stateless
+from clawft.wire import stateless
 from clawft.wire.inplace import LARGE, enclosed
-from clawft.wire.jsonrpc import Message, Response
+from clawft.wire.jsonrpc import reading, writing
+from clawft.wire.jsonrpc.messages import Message, Response
 from tests.props.shapes import OBJECTS, VALUES
 from tests.requirements import requirement
 
@@ -54,7 +55,7 @@ def _finish(room: BytesIO) -> bytes:
 def _answer(room: BytesIO) -> bytes:
     with room:
         given = [room.getvalue()]
-    return jsonrpc.result(b"1", given.pop())
+    return writing.result(b"1", given.pop())
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ def _answer(room: BytesIO) -> bytes:
         (picture, _cut),
         (picture, _finish),
         (picture, _answer),
-        (lambda: jsonrpc.result(b"1", picture()), jsonrpc.decode_large),
+        (lambda: writing.result(b"1", picture()), reading.decode_large),
     ],
 )
 def test_it_is_there_once(message: Callable[[], bytes], work: Callable[[BytesIO], object]) -> None:
@@ -79,7 +80,7 @@ def test_it_is_there_once(message: Callable[[], bytes], work: Callable[[BytesIO]
 
 
 def test_an_answer_of_ours_is_the_same_as_a_short_one() -> None:
-    assert jsonrpc.result(b"1", picture()) == b'{"jsonrpc":"2.0","id":1,"result":%b}' % picture()
+    assert writing.result(b"1", picture()) == b'{"jsonrpc":"2.0","id":1,"result":%b}' % picture()
 
 
 # ── what is read ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -93,7 +94,7 @@ def _read(decode: Callable[[], Message]) -> Message | str:
 
 
 def agrees(line: bytes) -> None:
-    assert _read(lambda: jsonrpc.decode_large(BytesIO(line))) == _read(lambda: jsonrpc.decode(line))
+    assert _read(lambda: reading.decode_large(BytesIO(line))) == _read(lambda: reading.decode(line))
 
 
 SPELLINGS: list[dict[str, Any]] = [
@@ -153,7 +154,7 @@ def test_the_usual_ones_are_not_copied() -> None:
         (b'{"id":12,"jsonrpc":"2.0","result":', b"}"),
     ]:
         room = BytesIO(head + b'{"content":[]}' + tail)
-        assert jsonrpc.decode_large(room) == Response(b"12", b'{"content":[]}')
+        assert reading.decode_large(room) == Response(b"12", b'{"content":[]}')
         assert room.closed
 
 

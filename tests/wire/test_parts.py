@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.errors import BadEnvelope
-from clawft.wire import jsonrpc, parts
+from clawft.wire import parts
+from clawft.wire.jsonrpc import reading
 from tests.requirements import requirement
 
 MANY = parts.MAX_PARTS + 1
@@ -75,5 +76,5 @@ def test_only_what_is_outside_of_texts_counts(value: object, ascii: bool, piece:
 def test_a_request_of_too_many_parts_is_refused_under_its_id() -> None:
     params = json.dumps({"x": LONG_TEXT, "many": [0] * MANY}).encode()
     with pytest.raises(BadEnvelope) as refused:
-        jsonrpc.decode(b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":' + params + b"}")
+        reading.decode(b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":' + params + b"}")
     assert refused.value.id == b"7"

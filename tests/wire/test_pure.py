@@ -11,7 +11,7 @@ LOOK = """
 import importlib, pkgutil, sys
 for name in {names!r}:
     package = importlib.import_module(name)
-    for module in pkgutil.iter_modules(getattr(package, "__path__", []), name + "."):
+    for module in pkgutil.walk_packages(getattr(package, "__path__", []), name + "."):
         importlib.import_module(module.name)
 print(*sorted({{"asyncio", "socket", "ssl", "subprocess", "aiohttp", "uvloop"}} & set(sys.modules)))
 """

@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw
 from clawft.errors import BadParams, ClawftError, HeaderMismatch, UnsupportedRevision
 from clawft.model import Capabilities, Kind
 from clawft.wire import stateless
-from clawft.wire.jsonrpc import Request
+from clawft.wire.jsonrpc.messages import Request
 from clawft.wire.meta import CAPABILITIES, CLIENT, LOG_LEVEL, SERVER, VERSION, claims_stateless
 from clawft.wire.stateless import finish_large, finish_result, missing_hint, read_caller
 from tests.requirements import requirement

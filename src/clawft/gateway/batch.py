@@ -7,8 +7,9 @@ from collections.abc import Callable
 from clawft.errors import BadEnvelope, BadNotification, ParseError
 from clawft.gateway.conversation import Conversation
 from clawft.gateway.talk import Outlet
-from clawft.wire import handshake, jsonrpc
-from clawft.wire.jsonrpc import Notification, Request
+from clawft.wire import handshake
+from clawft.wire.jsonrpc import reading, writing
+from clawft.wire.jsonrpc.messages import Notification, Request
 
 
 class Batch:
@@ -26,11 +27,11 @@ class Batch:
         requests: list[Request] = []
         for member in members:
             try:
-                message = jsonrpc.decode(member)
+                message = reading.decode(member)
             except BadNotification:
                 continue
             except (ParseError, BadEnvelope) as wrong:
-                self._answers.append(jsonrpc.failure_of(wrong.id, wrong))
+                self._answers.append(writing.failure_of(wrong.id, wrong))
                 continue
             if isinstance(message, Request):
                 requests.append(message)
@@ -48,7 +49,7 @@ class Batch:
 
     def _start(self, request: Request) -> None:
         if request.method == "initialize":
-            self._one_ended(jsonrpc.failure_of(request.id, BadEnvelope("initialize cannot be part of a batch")))
+            self._one_ended(writing.failure_of(request.id, BadEnvelope("initialize cannot be part of a batch")))
             return
         work = self._conversation.answer(request, self._outlet)
         self._conversation.running.start(request.id, work, handshake.error_code, self._one_ended)

@@ -27,10 +27,11 @@ from clawft.gateway.running_requests import Deliver, RunningRequests, answered_n
 from clawft.gateway.seen_lists import SeenLists
 from clawft.gateway.talk import HandshakeTalk, Outlet
 from clawft.model import EMPTY_OBJECT, Caller, Era, Question, Reply
-from clawft.wire import handshake, jsonrpc, narrow
+from clawft.wire import handshake, narrow
 from clawft.wire.calls import METHOD
 from clawft.wire.cancel import read_cancelled
-from clawft.wire.jsonrpc import Failure, Notification, Request, Response
+from clawft.wire.jsonrpc import writing
+from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
 from clawft.wire.meta import RANK, check_level, read_meta
 from clawft.wire.revisions import HANDSHAKE, REVISIONS, Revision
 from clawft.wire.visible import make_visible
@@ -253,14 +254,14 @@ class Conversation:
             return
         match event:
             case ListChanged(topic) if self._seen is not None and self._seen.differs(event):
-                self._aside.send(jsonrpc.notification(f"notifications/{topic.value}/list_changed"))
+                self._aside.send(writing.notification(f"notifications/{topic.value}/list_changed"))
             case ElicitationCompleted(id) if self._asking.was_sent(id):
                 params = make_visible(b'{"elicitationId":' + _encode(id) + b"}")
-                self._aside.send(jsonrpc.notification("notifications/elicitation/complete", params))
+                self._aside.send(writing.notification("notifications/elicitation/complete", params))
             case TaskChanged(task, _, payload) if task in self._tasks.begun:
-                self._aside.send(jsonrpc.notification("notifications/tasks/status", self._tasks.status(payload)))
+                self._aside.send(writing.notification("notifications/tasks/status", self._tasks.status(payload)))
             case LogMessage(level, params, principal) if self._hears(level) and principal == self.caller.principal:
-                self._aside.send(jsonrpc.notification("notifications/message", params))
+                self._aside.send(writing.notification("notifications/message", params))
             case _:
                 pass
 
@@ -269,7 +270,7 @@ class Conversation:
 
     def _updated(self, uri: str, more: Mapping[str, Raw]) -> None:
         params = make_visible(_encode({"uri": uri, **more}))
-        self._aside.send(jsonrpc.notification("notifications/resources/updated", params))
+        self._aside.send(writing.notification("notifications/resources/updated", params))
 
     # ── questions of ours ────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -31,7 +31,7 @@ from clawft.model import (
     TaskSupport,
 )
 from clawft.wire import narrow
-from clawft.wire.jsonrpc import copied
+from clawft.wire.jsonrpc.messages import copied
 from clawft.wire.methods import METHODS, Sender
 from clawft.wire.revisions import REVISIONS, Revision
 from clawft.wire.visible import make_visible

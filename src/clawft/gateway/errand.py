@@ -17,7 +17,7 @@ from clawft.gateway.dispatch import CallTarget
 from clawft.gateway.reply import may_name
 from clawft.gateway.running_requests import CodeOf, Deliver, Job, RunningRequests, Work, failure_of
 from clawft.model import Call, Caller, Next, Reply, SentErrand, Shortcut, Talk
-from clawft.wire import jsonrpc
+from clawft.wire.jsonrpc import writing
 
 _clock = time.perf_counter
 
@@ -87,7 +87,7 @@ class Errand(Job):
         try:
             reply = self._short.finish(self._call, reply)
             self._short.witness.noted(self._call, self._began, reply)
-            answer = jsonrpc.result(self.id, self._all.shape(reply))
+            answer = writing.result(self.id, self._all.shape(reply))
         except Exception as broken:  # noqa: BLE001 - exactly one answer, whatever breaks
             answer = failure_of(self.id, broken, self._all.code_of)
         self.deliver(answer)

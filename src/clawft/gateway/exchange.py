@@ -26,7 +26,7 @@ from clawft.wire import headers as headers_of
 from clawft.wire import stateless
 from clawft.wire.calls import METHOD, UsualCall
 from clawft.wire.headers import BadMirror, Headers, Mirror, Route
-from clawft.wire.jsonrpc import Request
+from clawft.wire.jsonrpc.messages import Request
 from clawft.wire.meta import TASKS
 from clawft.wire.methods import METHODS
 from clawft.wire.revisions import STATELESS

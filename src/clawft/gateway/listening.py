@@ -21,8 +21,8 @@ from clawft.gateway.talk import Outlet
 from clawft.gateway.task.followed_tasks import FollowedTasks
 from clawft.guard.sides import unasked
 from clawft.model import LOCAL, Caller, SilentTalk
-from clawft.wire import jsonrpc
-from clawft.wire.jsonrpc import Request
+from clawft.wire.jsonrpc import writing
+from clawft.wire.jsonrpc.messages import Request
 from clawft.wire.meta import SUBSCRIPTION
 from clawft.wire.visible import make_visible
 
@@ -128,7 +128,7 @@ class Listen:
 
     def _acknowledge(self) -> None:
         told = b"{" + self._mark + b',"notifications":' + _encode(self._wanted) + b"}"
-        self._outlet.send(jsonrpc.notification("notifications/subscriptions/acknowledged", told))
+        self._outlet.send(writing.notification("notifications/subscriptions/acknowledged", told))
         self._open = True
 
     # ── what happens ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -140,13 +140,13 @@ class Listen:
         vendor = make_visible(bytes(more.get("_meta", b"{}")))[1:-1].strip()
         meta = self._mark[:-1] + b"," + vendor + b"}" if vendor else self._mark
         params = told[:-1] + b"," + meta + b"}"
-        self._outlet.send(jsonrpc.notification("notifications/resources/updated", params))
+        self._outlet.send(writing.notification("notifications/resources/updated", params))
 
     def _tell(self, event: GatewayEvent) -> None:
         match event:
             case ListChanged(topic) if _wants(self._wanted, topic) and self._seen.differs(event):
                 method = f"notifications/{topic.value}/list_changed"
-                self._outlet.send(jsonrpc.notification(method, b"{" + self._mark + b"}"))
+                self._outlet.send(writing.notification(method, b"{" + self._mark + b"}"))
             case RightsChanged() if self._caller.principal != LOCAL:
                 self._rules_changed = True
                 if self._patience is not None and not self._patience.expired():
@@ -156,7 +156,7 @@ class Listen:
 
     def _task_changed(self, shape: bytes) -> None:
         if self._open:
-            self._outlet.send(jsonrpc.notification("notifications/tasks", shape[:-1] + b"," + self._mark + b"}"))
+            self._outlet.send(writing.notification("notifications/tasks", shape[:-1] + b"," + self._mark + b"}"))
 
 
 async def _few_at_a_time(watch: Callable[[str], Awaitable[str]], names: list[str]) -> list[str]:

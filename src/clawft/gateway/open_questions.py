@@ -11,9 +11,10 @@ import msgspec
 from clawft.errors import ExecutionFailed, LinkClosed, RequestTimeout, UrlElicitationRequired
 from clawft.gateway.talk import Outlet
 from clawft.model import Question
-from clawft.wire import forms, jsonrpc, narrow
+from clawft.wire import forms, narrow
 from clawft.wire.correlate import OpenRequests
-from clawft.wire.jsonrpc import Failure, Response
+from clawft.wire.jsonrpc import writing
+from clawft.wire.jsonrpc.messages import Failure, Response
 from clawft.wire.revisions import Revision
 from clawft.wire.visible import make_visible
 
@@ -49,7 +50,7 @@ class OpenQuestions:
         """As it came. Whoever waits for it no longer says so."""
         waiter: asyncio.Future[Response | Failure] = asyncio.get_running_loop().create_future()
         id = self._asked.open(waiter)
-        outlet.send(jsonrpc.request(id, method, make_visible(_encode(params))))
+        outlet.send(writing.request(id, method, make_visible(_encode(params))))
         try:
             async with asyncio.timeout(self._seconds):
                 return await waiter
@@ -92,7 +93,7 @@ class OpenQuestions:
 
 
 def _cancelled(id: int) -> bytes:
-    return jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id)
+    return writing.notification("notifications/cancelled", b'{"requestId":%d}' % id)
 
 
 def _fit(question: Question, revision: Revision) -> Mapping[str, Any]:

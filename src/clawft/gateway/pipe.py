@@ -26,11 +26,14 @@ from clawft.gateway.dispatch import CallTarget, read_target
 from clawft.gateway.running_requests import CodeOf, Deliver, RunningRequests, Work
 from clawft.link.share.load import LARGE, MAX_ANSWER_BYTES, REQUESTS, Load
 from clawft.model import Caller, Era
-from clawft.wire import handshake, jsonrpc
+from clawft.wire import handshake
 from clawft.wire.calls import METHOD, read_usual
 from clawft.wire.cancel import read_cancelled
 from clawft.wire.framing import TooLong
-from clawft.wire.jsonrpc import Notification, Request
+from clawft.wire.jsonrpc import reading, writing
+from clawft.wire.jsonrpc.batches import decode_batch, is_batch
+from clawft.wire.jsonrpc.likely import likely_request
+from clawft.wire.jsonrpc.messages import Notification, Request
 from clawft.wire.meta import claims_stateless, may_name_version
 from clawft.wire.revisions import REVISIONS, STATELESS
 
@@ -44,7 +47,7 @@ APART_SECONDS = 0.001
 UNREAD = (
     f"busy: the answer is left out, {MAX_ANSWER_BYTES} bytes of earlier ones are unread (read them, then call again)"
 )
-_PROGRESS = jsonrpc.notification("notifications/progress")[:-1]
+_PROGRESS = writing.notification("notifications/progress")[:-1]
 _STATELESS = Era.STATELESS  # found once, and not for each request
 BEFORE_OPENING = ("initialize", "ping")
 
@@ -86,7 +89,7 @@ class PipeCaller:
     def send(self, message: bytes) -> None:
         if message.startswith(_PROGRESS):
             self._report(message)
-        elif self._unread() < MAX_UNREAD or not jsonrpc.is_notification(message):
+        elif self._unread() < MAX_UNREAD or not writing.is_notification(message):
             self._write(message)
 
     def _report(self, message: bytes) -> None:
@@ -117,19 +120,19 @@ class PipeCaller:
             self._take(line)
         except Exception:
             log.exception("a message broke")
-            self._write(jsonrpc.failure(None, INTERNAL_ERROR, "internal error"))
+            self._write(writing.failure(None, INTERNAL_ERROR, "internal error"))
 
     def _take(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
             wrong = MessageTooLong("the message is too long", hint="16 MiB at most")
-            self._write(jsonrpc.failure_of(jsonrpc.likely_request(line.head), wrong))
+            self._write(writing.failure_of(likely_request(line.head), wrong))
             return
         usual = read_usual(line) if self._settled else None
         if usual is not None and not (usual.meta and may_name_version(usual.meta)):
             self._call(usual.id, CallTarget(METHOD, usual.name, usual.arguments, usual.meta), len(line))
             return
         try:
-            message = jsonrpc.decode(line)
+            message = reading.decode(line)
         except (ParseError, BadEnvelope) as wrong:
             self._misread(line, wrong)
             return
@@ -142,13 +145,13 @@ class PipeCaller:
 
     def _misread(self, line: bytes, wrong: ParseError | BadEnvelope) -> None:
         if isinstance(wrong, ParseError):
-            self._write(jsonrpc.failure_of(None, wrong))
-        elif jsonrpc.is_batch(line):
+            self._write(writing.failure_of(None, wrong))
+        elif is_batch(line):
             self._accept_batch(line)
         elif isinstance(wrong, BadNotification):
             log.debug("a notification was left alone: %s", wrong)
         else:
-            self._write(jsonrpc.failure_of(wrong.id, wrong))
+            self._write(writing.failure_of(wrong.id, wrong))
 
     def _request(self, request: Request, size: int) -> None:
         """`size`: of the whole line, as all of it is kept until it was answered."""
@@ -156,7 +159,7 @@ class PipeCaller:
             settled = self._settled and not may_name_version(request.params)
             refusal = None if settled else self._settle_era(request)
             if refusal is not None:
-                self._write(jsonrpc.failure_of(request.id, refusal))
+                self._write(writing.failure_of(request.id, refusal))
             elif self._era is _STATELESS:
                 self._start(request.id, self._stateless(request), size, self._exchange.error_code)
             elif request.method == METHOD:
@@ -164,7 +167,7 @@ class PipeCaller:
             else:
                 self._converse(request, size)
         except RecursionError:  # the door reads a little deeper than the rooms behind it
-            self._write(jsonrpc.failure_of(request.id, BadParams("params are nested too deeply")))
+            self._write(writing.failure_of(request.id, BadParams("params are nested too deeply")))
 
     def _converse(self, request: Request, size: int) -> None:
         answer = self._conversation.answer_now(request)
@@ -177,7 +180,7 @@ class PipeCaller:
         try:
             target = read_target(request.method, request.params)
         except BadParams as wrong:
-            self._write(jsonrpc.failure_of(request.id, wrong, handshake.error_code(wrong)))
+            self._write(writing.failure_of(request.id, wrong, handshake.error_code(wrong)))
         else:
             self._call(request.id, target, size)
 
@@ -191,7 +194,7 @@ class PipeCaller:
             back = self._deliver if size <= LARGE else self._way_back(Load(REQUESTS, size), self._deliver)
         except Busy as busy:
             work.close()
-            self._write(jsonrpc.failure_of(id, busy))
+            self._write(writing.failure_of(id, busy))
         else:
             self._running.start(id, work, code_of, back)
 
@@ -204,7 +207,7 @@ class PipeCaller:
 
     def _deliver(self, answer: bytes) -> None:
         if len(answer) > LARGE and self._unread() > MAX_ANSWER_BYTES:
-            answer = jsonrpc.failure(jsonrpc.id_of(answer), INTERNAL_ERROR, UNREAD)
+            answer = writing.failure(writing.id_of(answer), INTERNAL_ERROR, UNREAD)
         if answer:  # a cancelled request has none
             self._write(answer)
 
@@ -250,13 +253,13 @@ class PipeCaller:
 
         conversation = self._conversation
         if not conversation.opened or not REVISIONS[conversation.caller.revision].batches:
-            self._write(jsonrpc.failure_of(None, BadEnvelope("batches are not part of this protocol revision")))
+            self._write(writing.failure_of(None, BadEnvelope("batches are not part of this protocol revision")))
             return
         try:
-            members = jsonrpc.decode_batch(line)
+            members = decode_batch(line)
             load = Load(REQUESTS, len(line) if len(line) > LARGE else 0)
         except (WireError, Busy) as refusal:
-            self._write(jsonrpc.failure_of(None, refusal))
+            self._write(writing.failure_of(None, refusal))
             return
         if not Batch(self, conversation, self._way_back(load, self._write_any)).take(members):
             load.put_down()

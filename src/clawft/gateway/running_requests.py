@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from clawft.errors import INTERNAL_ERROR, BadEnvelope, Busy, ClawftError
-from clawft.wire import jsonrpc
+from clawft.wire.jsonrpc import writing
 
 MAX_IN_FLIGHT = 1_024
 MAX_IDLE_WORKERS = 64
@@ -106,7 +106,7 @@ class RunningRequests:
         refusal = self.refusal(id)
         if refusal is not None:
             work.close()
-            deliver(jsonrpc.failure_of(id, refusal))
+            deliver(writing.failure_of(id, refusal))
             return
         job = Job(id, id, work, code_of, deliver)
         self.add(job)
@@ -161,7 +161,7 @@ class RunningRequests:
                 else:
                     job.task = me
                     try:
-                        answer = jsonrpc.result(job.id, await job.work)
+                        answer = writing.result(job.id, await job.work)
                     except BaseException as ended:  # noqa: BLE001 - raised again if it is not about this job
                         answer = self._instead(job, me, ended)
                     finally:
@@ -188,11 +188,11 @@ class RunningRequests:
         me = asyncio.current_task(self._loop)
         if refusal is not None or me is None:
             work.close()
-            return jsonrpc.failure_of(id, refusal or Busy("there is no task to run in"))
+            return writing.failure_of(id, refusal or Busy("there is no task to run in"))
         job = self._jobs[key] = Job(key, id, work, code_of)
         job.task = me
         try:
-            answer = jsonrpc.result(id, await work)
+            answer = writing.result(id, await work)
         except BaseException as ended:  # noqa: BLE001 - the same
             answer = self._instead(job, me, ended)
         finally:
@@ -226,7 +226,7 @@ class RunningRequests:
         """The answer to a request that was cancelled."""
         if not self._closing:
             return NOTHING
-        return jsonrpc.failure(id, INTERNAL_ERROR, "shutting down: the call did not finish in time")
+        return writing.failure(id, INTERNAL_ERROR, "shutting down: the call did not finish in time")
 
     def forget(self, job: Job) -> None:
         del self._jobs[job.key]
@@ -291,7 +291,7 @@ _LAST_SECONDS = 2.0
 def answered_now(id: bytes, work: Callable[[], bytes], code_of: CodeOf) -> bytes:
     """The answer to what needs no waiting."""
     try:
-        return jsonrpc.result(id, work())
+        return writing.result(id, work())
     except Exception as error:  # noqa: BLE001 - same
         return failure_of(id, error, code_of)
 
@@ -299,8 +299,8 @@ def answered_now(id: bytes, work: Callable[[], bytes], code_of: CodeOf) -> bytes
 def failure_of(id: bytes, error: Exception | SystemExit, code_of: CodeOf) -> bytes:
     """Our own errors in full; of anything else the log gets all and the caller nothing of our insides."""
     if isinstance(error, ClawftError):
-        return jsonrpc.failure_of(id, error, code_of(error))
+        return writing.failure_of(id, error, code_of(error))
     if isinstance(error, RecursionError):  # the door reads a little deeper than the rooms behind it
-        return jsonrpc.failure(id, INTERNAL_ERROR, "nested too deeply: the arguments, or the work on them")
+        return writing.failure(id, INTERNAL_ERROR, "nested too deeply: the arguments, or the work on them")
     log.error("a request broke", exc_info=error)
-    return jsonrpc.failure(id, INTERNAL_ERROR, "internal error")
+    return writing.failure(id, INTERNAL_ERROR, "internal error")

@@ -12,8 +12,8 @@ from msgspec import UNSET, Raw, UnsetType
 
 from clawft.gateway.questions import OURS, Answers, AnswersSoFar, TaskDetached, given, read_answers
 from clawft.model import Caller, InputRequired, LogLevel, Question
-from clawft.wire import jsonrpc
 from clawft.wire.answers import answers_it, require
+from clawft.wire.jsonrpc import writing
 from clawft.wire.meta import QUESTION_KEY, RANK, is_progress_token
 from clawft.wire.revisions import REVISIONS
 from clawft.wire.visible import make_visible
@@ -82,7 +82,7 @@ class ReportingTalk:
         self._outlet.hang_up(retry_ms)
 
     def _notify(self, method: str, params: Mapping[str, Any]) -> None:
-        self._outlet.send(jsonrpc.notification(method, make_visible(msgspec.json.encode(params))))
+        self._outlet.send(writing.notification(method, make_visible(msgspec.json.encode(params))))
 
 
 class HandshakeTalk(ReportingTalk):

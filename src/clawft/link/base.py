@@ -10,7 +10,7 @@ from msgspec import Struct
 from clawft.errors import ClawftError, LinkError
 from clawft.link.faults import Faults
 from clawft.link.patience import Patience
-from clawft.wire.jsonrpc import Failure, Notification, Request, Response
+from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
 
 if TYPE_CHECKING:  # only a link of that kind starts one
     from clawft.link.process import Child

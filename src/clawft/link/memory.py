@@ -21,8 +21,8 @@ from clawft.errors import METHOD_NOT_FOUND, ClawftError, JsonRpcFailure, LinkClo
 from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest
 from clawft.link.faults import Faults
 from clawft.link.patience import Patience, within
-from clawft.wire import jsonrpc
-from clawft.wire.jsonrpc import Failure, Message, Notification, Request, Response
+from clawft.wire.jsonrpc import reading
+from clawft.wire.jsonrpc.messages import Failure, JsonRpcError, Message, Notification, Request, Response
 
 Answer = Mapping[str, Any] | bytes | ClawftError
 """A result, as an object or as its JSON; JsonRpcFailure is answered as an error; any other error is raised."""
@@ -80,7 +80,7 @@ class MemoryLink:
         self.notices.append(Notification(method, params))
 
     async def answer(self, message: bytes) -> None:
-        self.replies.append(jsonrpc.decode(message))
+        self.replies.append(reading.decode(message))
 
     async def close(self) -> None:
         self.closed += 1
@@ -104,7 +104,7 @@ class MemoryLink:
 
 def _as_answer(id: bytes, answer: Answer) -> Response | Failure:
     if isinstance(answer, JsonRpcFailure):
-        error = jsonrpc.JsonRpcError(answer.error_code, answer.message, answer.error_data)
+        error = JsonRpcError(answer.error_code, answer.message, answer.error_data)
         return Failure(id, msgspec.json.encode(error))
     if isinstance(answer, ClawftError):
         raise answer

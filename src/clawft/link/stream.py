@@ -22,11 +22,13 @@ from clawft.link.process import Child, Launch, Said, start
 from clawft.link.share.noise import Noise
 from clawft.link.share.turns import unended
 from clawft.link.share.unread import Taker
-from clawft.wire import jsonrpc
 from clawft.wire.correlate import OpenRequests
 from clawft.wire.framing import DEFAULT_LIMIT, TooLong
 from clawft.wire.inplace import LARGE
-from clawft.wire.jsonrpc import Failure, Notification, Request, Response
+from clawft.wire.jsonrpc import reading, writing
+from clawft.wire.jsonrpc.batches import unpacked, unread_answers
+from clawft.wire.jsonrpc.likely import is_likely_call, likely_answer, likely_request
+from clawft.wire.jsonrpc.messages import NULL, Failure, Notification, Request, Response
 from clawft.wire.revisions import REVISIONS
 
 MAX_BAD_LINES = 1_000
@@ -89,7 +91,7 @@ class StreamLink:
         method, given = outgoing.method, [outgoing.params]
         del outgoing  # which may be large, see `inplace`
         id = self._open(waiter)
-        self._write(jsonrpc.request_as(id, method, given.pop()))
+        self._write(writing.request_as(id, method, given.pop()))
         if patience is not None:
             patience.begin(waiter.cancel, self._loop)
         try:
@@ -108,7 +110,7 @@ class StreamLink:
 
     def post(self, rest: bytes, waiter: Waiter) -> bytes:
         id = self._open(waiter)
-        self._write(jsonrpc.request_of(id, rest))
+        self._write(writing.request_of(id, rest))
         return id
 
     def _open(self, waiter: Waiter) -> bytes:
@@ -119,10 +121,10 @@ class StreamLink:
     def withdraw(self, id: bytes, *, silently: bool = False) -> None:
         self._waiting.close(id)
         if not silently:
-            self._write(jsonrpc.notification("notifications/cancelled", b'{"requestId":%b}' % id))
+            self._write(writing.notification("notifications/cancelled", b'{"requestId":%b}' % id))
 
     async def notify(self, method: str, params: bytes = b"") -> None:
-        self._write(jsonrpc.notification(method, params))
+        self._write(writing.notification(method, params))
 
     async def answer(self, message: bytes) -> None:
         self._write(message)
@@ -182,11 +184,11 @@ class StreamLink:
         size, room = len(line), None
         try:
             if size < LARGE:
-                message = jsonrpc.decode(line)
+                message = reading.decode(line)
             else:
                 room = BytesIO(line)
                 line = b""  # see `inplace`
-                message = jsonrpc.decode_large(room)
+                message = reading.decode_large(room)
         except WireError as wrong:
             self._take_bad_line(line if room is None else room.getvalue(), wrong)
             return
@@ -220,16 +222,16 @@ class StreamLink:
 
     def _only_one(self, failure: Failure) -> Waiter | None:
         """An error without an id is the answer to whatever could not be read; with one open request that is it."""
-        return self._waiting.drain()[0] if failure.id == jsonrpc.NULL and len(self._waiting) == 1 else None
+        return self._waiting.drain()[0] if failure.id == NULL and len(self._waiting) == 1 else None
 
     def _take_long_line(self, line: TooLong) -> None:
         """Whoever waits for it has failed; where that cannot be told, all have: it may be the answer to any of them."""
         self._long_lines += 1
-        answered = jsonrpc.likely_answer(line.head)
+        answered = likely_answer(line.head)
         waiter = self._waiting.take(answered) if answered else None
         if waiter is not None and not waiter.done():
             waiter.set_exception(_skipped(line, self._limit))
-        elif not answered and not jsonrpc.is_likely_call(line.head):
+        elif not answered and not is_likely_call(line.head):
             self._fail_all(_skipped(line, self._limit))
 
     def _take_bad_line(self, line: bytes, wrong: WireError) -> None:
@@ -240,22 +242,22 @@ class StreamLink:
             return
         if self._reader.was_cut_off:
             return  # it ended while it wrote this: whoever waits hears how it ended
-        members = jsonrpc.unpacked(line)
+        members = unpacked(line)
         if members and self._batches:
             for member in members:
                 self._accept(member)
             return
         for each in members or (line,):
             self._fail_answered(each, wrong)
-        if not members and (why := jsonrpc.unread_answers(line)):
+        if not members and (why := unread_answers(line)):
             self._fail_all(ProtocolFailure(f"the answer cannot be read: {why}"))
-        if not jsonrpc.likely_answer(line) and (asked := jsonrpc.likely_request(line)):
-            self._write(jsonrpc.failure(asked, wrong.code, str(wrong)))
+        if not likely_answer(line) and (asked := likely_request(line)):
+            self._write(writing.failure(asked, wrong.code, str(wrong)))
         self._count_bad_line(line, wrong)
         self._rest_from(len(line), began)
 
     def _fail_answered(self, line: bytes, wrong: WireError) -> None:
-        answered = jsonrpc.likely_answer(line)
+        answered = likely_answer(line)
         waiter = self._waiting.take(answered) if answered else None
         if waiter is not None and not waiter.done():
             waiter.set_exception(ProtocolFailure(f"the answer is no message: {wrong}"))

@@ -7,7 +7,7 @@ from typing import Any, Generic, ParamSpec
 
 from clawft.upstream.offer.lists import Parts
 from clawft.upstream.upstream import Upstream
-from clawft.wire.jsonrpc import Notification, Request
+from clawft.wire.jsonrpc.messages import Notification, Request
 
 P = ParamSpec("P")
 

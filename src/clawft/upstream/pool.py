@@ -39,7 +39,7 @@ from clawft.upstream.slots import MAX_CONNECTIONS, Slots
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import ServerState
 from clawft.upstream.upstream import Upstream, words
-from clawft.wire.jsonrpc import Notification, Request
+from clawft.wire.jsonrpc.messages import Notification, Request
 
 CONNECT_SECONDS = 30.0
 """How long whoever connects a server waits for it; it is tried further without them."""

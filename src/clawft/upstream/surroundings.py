@@ -10,7 +10,7 @@ from clawft.upstream.offer.lists import Parts
 from clawft.upstream.offer.room import Room
 from clawft.upstream.slots import Slots
 from clawft.upstream.spec import UpstreamSpec
-from clawft.wire.jsonrpc import Notification, Request
+from clawft.wire.jsonrpc.messages import Notification, Request
 
 if TYPE_CHECKING:
     from clawft.upstream.upstream import Upstream

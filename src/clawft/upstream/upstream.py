@@ -37,7 +37,7 @@ from clawft.upstream.session.opening import open_session
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import ServerEvent, ServerState, move
-from clawft.wire.jsonrpc import Notification, Request
+from clawft.wire.jsonrpc.messages import Notification, Request
 
 if TYPE_CHECKING:  # a promise of others, that nobody asks for at run time
     from clawft.upstream.surroundings import Surroundings

@@ -2,7 +2,7 @@
 
 | what | where |
 |---|---|
-| one message | `framing` finds it, `jsonrpc` reads and writes it, `sse` for event streams |
+| one message | `framing` finds it, `jsonrpc` reads and writes it (the usual call: `calls`), `sse` for event streams |
 | what a revision knows | `revisions`, `methods`, `codes` |
 | how an era reads and finishes | `handshake`, `stateless` with its `headers` |
 | the other way between eras | `narrow`, `forms`, `tasks` |

@@ -1,12 +1,13 @@
 """The usual tools/call, read in one go: a number for an id, a name, arguments, perhaps `_meta`, in compact spelling.
 
-Most of the traffic looks like that. Whatever looks different is read by `jsonrpc.decode`, which says the same of these
+Most of the traffic looks like that. Whatever looks different is read by `jsonrpc.reading`, which says the same of these
 (tests/props hold the two together) in twice the time.
 """
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
+from clawft.wire.jsonrpc.messages import copied
 from clawft.wire.parts import LONG
 
 METHOD = "tools/call"
@@ -33,7 +34,6 @@ class _Line(Struct, forbid_unknown_fields=True, gc=False):
 
 
 _line = msgspec.json.Decoder(_Line)
-_copied = b"".join
 _NAMED = b'"%b"' % METHOD.encode()
 _META = len(b',"_meta":')
 _BARE = len(b'{"jsonrpc":"2.0","id":,"method":%b,"params":{"name":"","arguments":}}' % _NAMED)
@@ -48,11 +48,11 @@ def read_usual(line: bytes) -> UsualCall | None:
     except (msgspec.DecodeError, RecursionError):
         return None
     params = read.params
-    id, arguments = _copied((read.id,)), _copied((params.arguments,))
+    id, arguments = copied((read.id,)), copied((params.arguments,))
     length = _BARE + len(id) + len(params.name) + len(arguments)
     meta = b""
     if params.meta is not UNSET:
-        meta = _copied((params.meta,))
+        meta = copied((params.meta,))
         length += _META + len(meta)
     if len(line) != length:  # there is room for a key that occurs twice
         return None

@@ -22,7 +22,7 @@ from clawft.wire import meta as metas
 from clawft.wire.codes import passed_on
 from clawft.wire.headers import VERSION, Headers, check_mirrors
 from clawft.wire.inplace import enclosed
-from clawft.wire.jsonrpc import Request, copied
+from clawft.wire.jsonrpc.messages import Request, copied
 from clawft.wire.meta import Meta
 from clawft.wire.revisions import HANDSHAKE, REVISIONS, STATELESS
 

@@ -19,7 +19,7 @@ from clawft.link.patience import Patience
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.ways import ways_to
-from clawft.wire.jsonrpc import Failure, Notification, Request, Response
+from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
 from tests.requirements import requirement
 from tests.servers.web import Asked, Respond, Web, serve
 from tests.upstream.support import until

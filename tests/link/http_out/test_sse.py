@@ -19,7 +19,7 @@ from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.ways import ways_to
 from clawft.wire.framing import DEFAULT_LIMIT
-from clawft.wire.jsonrpc import Failure, Response
+from clawft.wire.jsonrpc.messages import Failure, Response
 from tests.requirements import requirement
 from tests.servers.web import Asked, Events, Web, serve
 from tests.upstream.support import until

@@ -9,7 +9,7 @@ import pytest
 
 from clawft.upstream.offer.definition import read_tool
 from clawft.upstream.offer.list_reading import read_prompt, read_resource, read_template
-from clawft.wire.jsonrpc import MAX_ERROR_BYTES, Failure
+from clawft.wire.jsonrpc.messages import MAX_ERROR_BYTES, Failure
 from tests.requirements import requirement
 
 

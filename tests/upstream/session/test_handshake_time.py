@@ -15,7 +15,7 @@ from clawft.link.process import Launch
 from clawft.link.stream import StreamLink
 from clawft.model import Era
 from clawft.upstream.session.session import Session
-from clawft.wire.jsonrpc import Notification, Request
+from clawft.wire.jsonrpc.messages import Notification, Request
 from tests.requirements import requirement
 
 pytestmark = pytest.mark.slow  # starts interpreters

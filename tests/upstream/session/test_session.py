@@ -25,7 +25,7 @@ from clawft.upstream.offer import server_offer
 from clawft.upstream.offer.room import Room
 from clawft.upstream.session import paging, session
 from clawft.upstream.session.session import Session
-from clawft.wire.jsonrpc import Failure, Notification, Request, Response
+from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
 from tests.requirements import requirement
 from tests.upstream.support import until
 

@@ -15,8 +15,8 @@ from clawft.link.asgi import JSON, Send
 from clawft.link.share.load import ANSWERS, Load
 from clawft.link.share.turns import TURNS
 from clawft.link.share.unread import UNREAD
-from clawft.wire import jsonrpc
 from clawft.wire.codes import status_of
+from clawft.wire.jsonrpc import writing
 
 LARGE_ANSWER = 256 * 1024
 """Well above what is left of a text: a picture, say."""
@@ -152,7 +152,7 @@ async def _admitted(load: Load, id: bytes, message: bytes) -> bytes:
     try:
         load.add(len(message))
     except Busy as busy:
-        return jsonrpc.failure_of(id, busy)
+        return writing.failure_of(id, busy)
     return message
 
 

@@ -22,10 +22,11 @@ from clawft.link.share.load import LARGE
 from clawft.link.share.waiting_room import LARGE_REQUESTS
 from clawft.model import LOCAL, Caller
 from clawft.wire import headers as headers_of
-from clawft.wire import jsonrpc
 from clawft.wire.calls import read_usual
 from clawft.wire.headers import Headers
-from clawft.wire.jsonrpc import Request
+from clawft.wire.jsonrpc import reading, writing
+from clawft.wire.jsonrpc.batches import is_batch
+from clawft.wire.jsonrpc.messages import Request
 from clawft.wire.meta import claims_stateless
 from clawft.wire.revisions import HANDSHAKE
 
@@ -186,12 +187,12 @@ class HttpApp:
             called = None if usual is None else self._stateless.call(visit, usual)
             if called is not None:
                 return called
-            message = jsonrpc.decode(body)
+            message = reading.decode(body)
             del body  # which may be large, as may be what is read of it next
             return self._stateless.post(visit, message)
-        if jsonrpc.is_batch(body):
+        if is_batch(body):
             return self._sessions.post_batch(visit, body)
-        message = jsonrpc.decode(body)
+        message = reading.decode(body)
         del body
         if isinstance(message, Request) and claims_stateless(message.params):
             return self._stateless.post(visit, message)
@@ -254,7 +255,7 @@ def _accepts(accept: bytes) -> bool:
 async def refuse_message(send: Send, error: WireError | Busy) -> None:
     """A JSON-RPC error with the HTTP status that goes with it."""
     id = error.id if isinstance(error, WireError) else None
-    await asgi.answer(send, error.status, jsonrpc.failure_of(id, error), [JSON])
+    await asgi.answer(send, error.status, writing.failure_of(id, error), [JSON])
 
 
 async def _refuse(send: Send, refusal: AccessRefusal) -> None:

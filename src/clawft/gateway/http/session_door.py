@@ -16,8 +16,10 @@ from clawft.gateway.http.visit import Visit
 from clawft.link import asgi
 from clawft.link.asgi import JSON, TEXT, Send
 from clawft.model import LOCAL, Caller
-from clawft.wire import handshake, jsonrpc
-from clawft.wire.jsonrpc import Message, Notification, Request
+from clawft.wire import handshake
+from clawft.wire.jsonrpc import writing
+from clawft.wire.jsonrpc.batches import decode_batch
+from clawft.wire.jsonrpc.messages import NULL, Message, Notification, Request
 from clawft.wire.revisions import REVISIONS
 
 SESSION = b"mcp-session-id"
@@ -67,7 +69,7 @@ class SessionDoor:
         try:
             session = self._open(caller)
         except Busy as busy:
-            await asgi.answer(send, busy.status, jsonrpc.failure_of(request.id, busy), [JSON])
+            await asgi.answer(send, busy.status, writing.failure_of(request.id, busy), [JSON])
             return
         answer = session.conversation.answer_now(request) or b""
         if not session.conversation.opened:
@@ -100,12 +102,12 @@ class SessionDoor:
             await _refuse(visit.send, BadEnvelope("batches are not part of this protocol revision"))
             return
         try:
-            members = jsonrpc.decode_batch(body)
+            members = decode_batch(body)
         except WireError as wrong:
             await _refuse(visit.send, wrong)
             return
         answers: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        back = HttpAnswer(visit, conversation.running, jsonrpc.NULL, session.new_stream)
+        back = HttpAnswer(visit, conversation.running, NULL, session.new_stream)
         if not Batch(back, conversation, answers.set_result).take(members):
             answers.set_result(b"")
         await back.serve_together(answers)
@@ -163,7 +165,7 @@ class SessionDoor:
             error = BadEnvelope(
                 "this session is not known here, or has ended", hint="send initialize again, without it"
             )
-            await asgi.answer(visit.send, 404, jsonrpc.failure_of(None, error), [JSON])
+            await asgi.answer(visit.send, 404, writing.failure_of(None, error), [JSON])
         return session
 
     async def drain(self, grace: float) -> None:
@@ -188,4 +190,4 @@ async def _pump(stream: EventStream, reader: int, visit: Visit) -> None:
 
 
 async def _refuse(send: Send, error: WireError | BadParams) -> None:
-    await asgi.answer(send, 400, jsonrpc.failure_of(None, error), [JSON])
+    await asgi.answer(send, 400, writing.failure_of(None, error), [JSON])

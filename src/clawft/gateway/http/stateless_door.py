@@ -15,10 +15,11 @@ from clawft.gateway.object_memo import ObjectMemo
 from clawft.gateway.running_requests import RunningRequests
 from clawft.link import asgi
 from clawft.link.asgi import JSON, Send
-from clawft.wire import jsonrpc, stateless
+from clawft.wire import stateless
 from clawft.wire.calls import UsualCall
 from clawft.wire.headers import Headers
-from clawft.wire.jsonrpc import Message, Notification, Request
+from clawft.wire.jsonrpc import writing
+from clawft.wire.jsonrpc.messages import Message, Notification, Request
 
 MAX_IN_FLIGHT = 4_096
 MAX_PRINCIPALS = 64
@@ -74,4 +75,4 @@ def _routing(visit: Visit) -> Headers:
 
 
 async def _refuse(send: Send, id: bytes | None, error: ClawftError) -> None:
-    await asgi.answer(send, error.status, jsonrpc.failure_of(id, error), [JSON])
+    await asgi.answer(send, error.status, writing.failure_of(id, error), [JSON])

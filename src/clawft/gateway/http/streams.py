@@ -11,8 +11,9 @@ from weakref import ReferenceType, ref
 
 from clawft.errors import BadParams
 from clawft.link.share.attic import ATTIC, SPARED_BYTES
-from clawft.wire import jsonrpc, sse
+from clawft.wire import sse
 from clawft.wire.framing import one_line
+from clawft.wire.jsonrpc import writing
 
 KEEP_ALIVE_SECONDS = 15.0
 MAX_WAITING = 4 * 1024 * 1024
@@ -116,7 +117,7 @@ class EventStream:
 
     def send(self, message: bytes) -> None:
         self._open()
-        self._push(message, essential=not jsonrpc.is_notification(message))
+        self._push(message, essential=not writing.is_notification(message))
 
     def finish(self, message: bytes) -> None:
         """The last message: always kept, whatever waits before it."""

@@ -17,7 +17,7 @@ from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CallTarget
 from clawft.gateway.task.tasks import Task
 from clawft.model import Caller, Question, Reply
-from clawft.wire.jsonrpc import Request
+from clawft.wire.jsonrpc.messages import Request
 from clawft.wire.tasks import FINAL, RELATED, milliseconds, older, related
 
 MAX_BEGUN = 1_000

@@ -20,10 +20,10 @@ from clawft.errors import (
 from clawft.link.faults import Faults
 from clawft.link.share.noise import Noise
 from clawft.link.share.turns import ALONE_FROM, AwaitedTurn, LinkSender
-from clawft.wire import jsonrpc
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.headers import legible
-from clawft.wire.jsonrpc import Failure, Response
+from clawft.wire.jsonrpc import reading
+from clawft.wire.jsonrpc.messages import NULL, Failure, Response
 from clawft.wire.revisions import REVISIONS
 from clawft.wire.secrets import mask_url
 
@@ -139,7 +139,7 @@ _PAGE, _PAGE_HINT = "a web page, and no message", "is this the address of an MCP
 
 def is_failure(body: bytes) -> bool:
     try:
-        return isinstance(jsonrpc.decode(body), Failure)
+        return isinstance(reading.decode(body), Failure)
     except WireError:
         return False
 
@@ -147,7 +147,7 @@ def is_failure(body: bytes) -> bool:
 def is_unknown_method(body: bytes, id: int) -> bool:
     """Is it this very request that was not found, and not the session?"""
     try:
-        answer = jsonrpc.decode(body)
+        answer = reading.decode(body)
         if not isinstance(answer, Failure) or answer.id != b"%d" % id:
             return False
         return answer.read().error_code == METHOD_NOT_FOUND
@@ -159,7 +159,7 @@ def answers(message: Response | Failure, id: int | None) -> bool:
     """An error may come without our id: a server that could not read the request did not see it."""
     if id is None:
         return False
-    return message.id == b"%d" % id or (isinstance(message, Failure) and message.id == jsonrpc.NULL)
+    return message.id == b"%d" % id or (isinstance(message, Failure) and message.id == NULL)
 
 
 class ClientExchange:

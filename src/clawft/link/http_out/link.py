@@ -43,12 +43,14 @@ from clawft.link.http_out.events import EVENTS, MAX_RETRY_SECONDS, SHOWN_BAD_EVE
 from clawft.link.http_out.notice_stream import NoticeStream
 from clawft.link.patience import Patience, within
 from clawft.link.share.turns import LinkSender
-from clawft.wire import jsonrpc
 from clawft.wire.correlate import OpenRequests
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.headers import encode_value
 from clawft.wire.inplace import LARGE
-from clawft.wire.jsonrpc import Failure, Message, Notification, Request, Response
+from clawft.wire.jsonrpc import reading, writing
+from clawft.wire.jsonrpc.batches import is_batch, unpack, unread_answers
+from clawft.wire.jsonrpc.likely import likely_answer
+from clawft.wire.jsonrpc.messages import Failure, Message, Notification, Request, Response
 from clawft.wire.sse import SseEvent
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
@@ -106,7 +108,7 @@ class HttpLink(ClientLink):
             return await within(patience, self._request(id, outgoing))
         except (asyncio.CancelledError, RequestTimeout):
             if not outgoing.revision and outgoing.method != "initialize":
-                self._aside(jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id))
+                self._aside(writing.notification("notifications/cancelled", b'{"requestId":%d}' % id))
             raise
         except (SessionLost, NeedsAuth) as gone:
             self._lose(gone)
@@ -124,7 +126,7 @@ class HttpLink(ClientLink):
             self._lost(error)
 
     async def _request(self, id: int, outgoing: OutgoingRequest) -> Response | Failure:
-        body = jsonrpc.request(id, outgoing.method, outgoing.params)
+        body = writing.request(id, outgoing.method, outgoing.params)
         async with self._post(body, outgoing) as response:
             await self._check(response)
             if response.content_type == EVENTS:
@@ -150,7 +152,7 @@ class HttpLink(ClientLink):
         raise LinkClosed(f"{self._url} answered with something else than the answer to our request")
 
     async def notify(self, method: str, params: bytes = b"") -> None:
-        await self._post_aside(jsonrpc.notification(method, params))
+        await self._post_aside(writing.notification(method, params))
         if method == "notifications/initialized":
             await self._listening.start()
 
@@ -224,19 +226,19 @@ class HttpLink(ClientLink):
 
     def _decode(self, id: int, body: BytesIO) -> Message:
         try:
-            if self._batches and jsonrpc.is_batch(body.getvalue()):
+            if self._batches and is_batch(body.getvalue()):
                 body = BytesIO(self._answer_among(id, body.getvalue()))
             size = body.seek(0, SEEK_END)
             if not size:
                 raise LinkClosed(f"{self._url} took our request and sent nothing back")
-            return jsonrpc.decode(body.getvalue()) if size < LARGE else jsonrpc.decode_large(body)
+            return reading.decode(body.getvalue()) if size < LARGE else reading.decode_large(body)
         except WireError as wrong:
             raise no_message(self._url, body.getvalue(), wrong) from None
 
     def _answer_among(self, id: int | None, body: bytes) -> bytes:
         """Of messages that came together the first that answers this request, after the others were heard."""
         answer = b""
-        for member in jsonrpc.unpack(body):
+        for member in unpack(body):
             message = self._member(id, member)
             if isinstance(message, Request | Notification):
                 self._incoming(message, id)
@@ -249,7 +251,7 @@ class HttpLink(ClientLink):
     def _member(self, id: int | None, member: bytes) -> Message | None:
         """One that cannot be read costs none of the others, unless it is the answer that is waited for."""
         try:
-            return jsonrpc.decode(member)
+            return reading.decode(member)
         except WireError as wrong:
             if _is_meant_for(id, member):
                 raise
@@ -308,10 +310,10 @@ class HttpLink(ClientLink):
             return None
         data = event.data.encode()
         try:
-            if self._batches and jsonrpc.is_batch(data):
+            if self._batches and is_batch(data):
                 answer = self._answer_among(id, data)
-                return jsonrpc.decode(answer) if answer else None
-            return jsonrpc.decode(data)
+                return reading.decode(answer) if answer else None
+            return reading.decode(data)
         except WireError as wrong:
             self._note_bad_event(wrong)
             if _is_meant_for(id, data):
@@ -366,4 +368,4 @@ def _is_meant_for(id: int | None, data: bytes) -> bool:
     """Is something that cannot be read the answer to this request, or may that be among it?"""
     if id is None:
         return False
-    return jsonrpc.likely_answer(data) == b"%d" % id or jsonrpc.unread_answers(data) != ""
+    return likely_answer(data) == b"%d" % id or unread_answers(data) != ""

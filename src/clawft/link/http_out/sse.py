@@ -37,9 +37,11 @@ from clawft.link.http_out.client import (
 from clawft.link.http_out.events import EVENTS, SHOWN_BAD_EVENTS, events_of
 from clawft.link.patience import Patience, within
 from clawft.link.share.turns import LinkSender
-from clawft.wire import jsonrpc
 from clawft.wire.correlate import OpenRequests
-from clawft.wire.jsonrpc import Failure, Response
+from clawft.wire.jsonrpc import reading, writing
+from clawft.wire.jsonrpc.batches import unpacked, unread_answers
+from clawft.wire.jsonrpc.likely import is_likely_call, likely_answer
+from clawft.wire.jsonrpc.messages import Failure, Response
 from clawft.wire.sse import TOO_LONG, SseEvent
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
@@ -80,11 +82,11 @@ class SseLink(ClientLink):
         waiter: asyncio.Future[Response | Failure] = self._loop.create_future()
         id = self._waiting.open(waiter)
         try:
-            message = jsonrpc.request(id, outgoing.method, outgoing.params)
+            message = writing.request(id, outgoing.method, outgoing.params)
             return await within(patience, self._ask(id, message, waiter))
         except BaseException:
             if self._broken is None and outgoing.method != "initialize":
-                self._aside(jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id))
+                self._aside(writing.notification("notifications/cancelled", b'{"requestId":%d}' % id))
             raise
         finally:
             self._waiting.close(id)
@@ -107,7 +109,7 @@ class SseLink(ClientLink):
         return answer
 
     async def notify(self, method: str, params: bytes = b"") -> None:
-        await self._post_aside(jsonrpc.notification(method, params))
+        await self._post_aside(writing.notification(method, params))
 
     async def answer(self, message: bytes) -> None:
         await self._post_aside(message)
@@ -163,9 +165,9 @@ class SseLink(ClientLink):
 
     def _take_answer(self, id: int, body: bytes) -> None:
         try:
-            message = jsonrpc.decode(body)
+            message = reading.decode(body)
         except WireError as wrong:
-            if is_page(body) or jsonrpc.likely_answer(body) == b"%d" % id:
+            if is_page(body) or likely_answer(body) == b"%d" % id:
                 raise no_message(self._url, body, wrong) from None
             return
         if isinstance(message, Response | Failure) and answers(message, id):
@@ -223,9 +225,9 @@ class SseLink(ClientLink):
 
     def _take_message(self, data: bytes) -> bool:
         try:
-            message = jsonrpc.decode(data)
+            message = reading.decode(data)
         except WireError as wrong:
-            members = jsonrpc.unpacked(data)
+            members = unpacked(data)
             if members and self._batches:
                 awaited = [self._take_message(member) for member in members]
                 return any(awaited)
@@ -233,8 +235,8 @@ class SseLink(ClientLink):
             if self._bad_events <= SHOWN_BAD_EVENTS:
                 log.warning("%s sent an event that is no message: %s", self._url, wrong)
             for each in members or (data,):
-                self._fail(jsonrpc.likely_answer(each), ProtocolFailure(f"the answer is no message: {wrong}"))
-            if not members and (why := jsonrpc.unread_answers(data)):
+                self._fail(likely_answer(each), ProtocolFailure(f"the answer is no message: {wrong}"))
+            if not members and (why := unread_answers(data)):
                 self._fail_all(ProtocolFailure(f"the answer cannot be read: {why}"))
             return False
         if not isinstance(message, Response | Failure):
@@ -249,10 +251,10 @@ class SseLink(ClientLink):
     def _spoil(self, head: bytes, error: MessageTooLong) -> None:
         """An answer that was too long; where it cannot be told whose it was, it may have been anybody's."""
         self._long_events += 1
-        answered = jsonrpc.likely_answer(head)
+        answered = likely_answer(head)
         if answered:
             self._fail(answered, error)
-        elif head and not jsonrpc.is_likely_call(head):
+        elif head and not is_likely_call(head):
             self._fail_all(error)
 
     def _fail(self, id: bytes, error: ClawftError) -> None:

@@ -30,7 +30,7 @@ from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import ServerState
 from clawft.upstream.upstream import Upstream
 from clawft.upstream.ways import ways_to
-from clawft.wire.jsonrpc import Notification, Request
+from clawft.wire.jsonrpc.messages import Notification, Request
 
 if TYPE_CHECKING:  # which keep us
     from clawft.provider.server.upstreams import PersonalLogins

@@ -34,7 +34,7 @@ from clawft.upstream.offer.lists import Parts
 from clawft.upstream.spec import ToolRules
 from clawft.upstream.upstream import Upstream
 from clawft.wire import meta as metas
-from clawft.wire.jsonrpc import Notification
+from clawft.wire.jsonrpc.messages import Notification
 from clawft.wire.visible import make_visible
 
 if TYPE_CHECKING:  # loaded with the first question, and with the first resource or prompt

@@ -17,7 +17,7 @@ from clawft.upstream.offer.lists import Parts
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.upstream import Upstream
-from clawft.wire.jsonrpc import Notification, Request
+from clawft.wire.jsonrpc.messages import Notification, Request
 
 if TYPE_CHECKING:  # loaded with the first server that is called in the name of people
     from clawft.provider.server.personal_server import PersonalServer

@@ -18,7 +18,7 @@ from clawft.upstream.interest.interest import Interest
 from clawft.upstream.session.peer import Peer
 from clawft.upstream.session.session import Session
 from clawft.wire import meta as metas
-from clawft.wire.jsonrpc import Failure
+from clawft.wire.jsonrpc.messages import Failure
 
 AGAIN_SECONDS = 1.0
 LONGEST_AGAIN_SECONDS = 60.0

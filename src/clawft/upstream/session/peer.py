@@ -10,7 +10,7 @@ from clawft.errors import UNSUPPORTED_REVISION, ProtocolFailure
 from clawft.model import Era
 from clawft.wire import meta as metas
 from clawft.wire import parts
-from clawft.wire.jsonrpc import Failure
+from clawft.wire.jsonrpc.messages import Failure
 from clawft.wire.revisions import HANDSHAKE, REVISIONS, STATELESS
 from clawft.wire.strings import clipped
 

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from clawft.errors import INTERNAL_ERROR, Busy, ClawftError, JsonRpcFailure
 from clawft.link.base import Link
 from clawft.link.share.load import LARGE, QUESTIONS, Load
-from clawft.wire import jsonrpc
 from clawft.wire.cancel import read_cancelled
-from clawft.wire.jsonrpc import Notification, Request
+from clawft.wire.jsonrpc import writing
+from clawft.wire.jsonrpc.messages import Notification, Request
 
 MAX_QUESTIONS = 256
 """Of the server's, being answered at a time; more are a flood and refused."""
@@ -72,7 +72,7 @@ class Questions:
 
     async def _answer(self, request: Request, stream: int | None) -> None:
         try:
-            answer = jsonrpc.result(request.id, await self._answering(request, stream))
+            answer = writing.result(request.id, await self._answering(request, stream))
         except JsonRpcFailure as refused:
             answer = self._refusal(request.id, refused.error_code, refused.message)
         except ClawftError as failed:
@@ -84,7 +84,7 @@ class Questions:
 
     def _refusal(self, id: bytes, code: int, why: str) -> bytes:
         self.refused += 1
-        return jsonrpc.failure(id, code, why)
+        return writing.failure(id, code, why)
 
 
 def _too_many() -> str:

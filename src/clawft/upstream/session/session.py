@@ -38,7 +38,7 @@ from clawft.upstream.session.peer import (
 )
 from clawft.upstream.session.questions import Questions
 from clawft.wire import meta as metas
-from clawft.wire.jsonrpc import Failure, Notification, Request, Response
+from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
 from clawft.wire.methods import names_by_header
 from clawft.wire.revisions import HANDSHAKE, NEWEST_HANDSHAKE, STATELESS
 

@@ -39,7 +39,7 @@ from clawft.upstream.session.session import Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR
 from clawft.upstream.upstream import Upstream
 from clawft.wire import meta as metas
-from clawft.wire.jsonrpc import Failure, Response
+from clawft.wire.jsonrpc.messages import Failure, Response
 from clawft.wire.tasks import read as read_task
 
 LOCAL = Caller().principal

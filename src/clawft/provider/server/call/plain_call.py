@@ -9,7 +9,7 @@ from clawft.link.share.workshop import is_light
 from clawft.model import Call, Errand
 from clawft.provider.server import relay
 from clawft.upstream.flights import Flight
-from clawft.wire.jsonrpc import Failure, Response
+from clawft.wire.jsonrpc.messages import Failure, Response
 
 if TYPE_CHECKING:  # which begins them
     from clawft.provider.server.call.server_calls import CallTemplate, SessionWay

@@ -41,9 +41,9 @@ from clawft.upstream.session.peer import InputRequest, UnfinishedResult, read_as
 from clawft.upstream.session.session import MAX_ROUNDS, Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR
 from clawft.upstream.upstream import Upstream
-from clawft.wire import jsonrpc, tasks
 from clawft.wire import meta as metas
-from clawft.wire.jsonrpc import Failure
+from clawft.wire import tasks
+from clawft.wire.jsonrpc.messages import NULL, Failure
 
 LEAVING_SECONDS = 2.0
 """For a server to say which task it has made of a call whose caller has left."""
@@ -88,7 +88,7 @@ class ForeignTasks:
             if seen.status == "completed":
                 _result_of(seen)
             if seen.error is not UNSET:
-                Failure(jsonrpc.NULL, bytes(seen.error)).read()
+                Failure(NULL, bytes(seen.error)).read()
         except ProtocolFailure as wrong:
             raise ProtocolFailure(f"{self._spec.name}: {wrong.message}") from None
         if seen.input_requests is UNSET:
@@ -323,7 +323,7 @@ def _outcome(call: Call, server: str, seen: tasks.TaskView) -> Reply:
     if seen.status == "completed":
         return _result_of(seen, older=call.caller.era is Era.HANDSHAKE)
     if seen.status == "failed" and seen.error is not UNSET:
-        raise Failure(jsonrpc.NULL, bytes(seen.error)).read()
+        raise Failure(NULL, bytes(seen.error)).read()
     raise ExecutionFailed(f"{server}: the task was {seen.status}, without a result")
 
 

@@ -12,7 +12,7 @@ from clawft.model import Caller, Question
 from clawft.provider.server.question.questions import ROOTS, key_of, read_question, refuse_unless_able
 from clawft.upstream.flights import UNCLEAR, Flight, whose
 from clawft.upstream.upstream import Upstream
-from clawft.wire.jsonrpc import Request
+from clawft.wire.jsonrpc.messages import Request
 
 MAX_ASKED = 64
 """Questions one call may ask."""

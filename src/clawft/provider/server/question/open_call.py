@@ -11,7 +11,7 @@ from clawft.model import Question
 from clawft.provider.server.question.questions import key_of
 from clawft.upstream.flights import Flight
 from clawft.wire.answers import answers_it
-from clawft.wire.jsonrpc import Failure, Response
+from clawft.wire.jsonrpc.messages import Failure, Response
 
 Waiter = asyncio.Future[Mapping[str, Any]]
 

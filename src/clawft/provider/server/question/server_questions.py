@@ -24,7 +24,7 @@ from clawft.upstream.session.session import Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR, UpstreamSpec
 from clawft.upstream.upstream import Upstream
 from clawft.wire import meta as metas
-from clawft.wire.jsonrpc import Failure, Response
+from clawft.wire.jsonrpc.messages import Failure, Response
 
 
 def may_park(agent: Caller, session: Session) -> bool:
