@@ -13,7 +13,7 @@ from clawft.config.layers import FoundServer, Sources
 from clawft.config.servers import discover
 from clawft.config.settings import Settings
 from clawft.errors import SpawnFailed
-from clawft.guard.approvals import Approvals
+from clawft.guard.approval.book import Approvals
 from tests.requirements import requirement
 
 PATIENCE_S = 10.0

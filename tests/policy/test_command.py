@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clawft.model import Allow, Ask, Deny
+from clawft.model.verdict import strictest
 from clawft.policy.command import MAX_COMMAND, CommandPolicy, decide, explain
 from clawft.policy.command_rules import RULES
-from clawft.policy.verdict import strictest
 from tests.growth import FACTOR, grows_linearly
 from tests.requirements import requirement
 

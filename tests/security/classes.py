@@ -36,8 +36,8 @@ ATTACKS = (
         (
             _SERVERS + "test_hidden_characters_are_made_visible_everywhere",
             "security/test_scan.py::test_a_poisoned_server_is_found_from_outside",
-            "guard/test_approval.py::test_the_words_of_a_stranger_cannot_pass_for_ours",
-            "guard/test_approval.py::test_whoever_is_asked_sees_every_word_that_a_model_would",
+            "guard/approval/test_guard.py::test_the_words_of_a_stranger_cannot_pass_for_ours",
+            "guard/approval/test_guard.py::test_whoever_is_asked_sees_every_word_that_a_model_would",
         ),
         _BARE + "test_poisoned_words_arrive",
     ),
@@ -45,9 +45,9 @@ ATTACKS = (
         2,
         "definitions that change later",
         (
-            "guard/test_approval.py::test_a_changed_field_asks_again_and_is_withheld_until_then",
-            "guard/test_approval.py::test_so_do_the_instructions_of_its_server",
-            "guard/test_approval.py::test_what_changes_while_the_person_reads_is_not_what_they_approve",
+            "guard/approval/test_guard.py::test_a_changed_field_asks_again_and_is_withheld_until_then",
+            "guard/approval/test_guard.py::test_so_do_the_instructions_of_its_server",
+            "guard/approval/test_guard.py::test_what_changes_while_the_person_reads_is_not_what_they_approve",
             "security/test_rug_pulls.py::test_a_change_with_the_next_start_is_asked_about_before_the_first_call",
             "cli/test_approvals.py::test_a_changed_definition_asks_again_and_is_shown_side_by_side",
         ),

@@ -19,8 +19,8 @@ from clawft.config.places import audit_file
 from clawft.config.settings import Settings
 from clawft.errors import InvalidConfig
 from clawft.gateway.core import Gateway
-from clawft.guard.approval import ApprovalGuard, OfferedTools
-from clawft.guard.approvals import Approvals
+from clawft.guard.approval.book import Approvals
+from clawft.guard.approval.guard import ApprovalGuard
 from clawft.guard.audit import Audit
 from clawft.guard.permission import Permission
 from clawft.guard.pipeline import Guard
@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.config.servers import Servers
     from clawft.delegate.desk import Desk
     from clawft.delegate.prompt import ConnectedServer
+    from clawft.guard.approval.offers import OfferedTools
     from clawft.link.process import Said
     from clawft.upstream.pool import Pool
 

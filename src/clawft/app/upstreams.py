@@ -10,7 +10,6 @@ from clawft.app.missing_servers import MissingServers
 from clawft.config.follow import RUNNING
 from clawft.errors import NotConnected
 from clawft.gateway.events import ConversationEnded, GatewayEvent, RootsChanged
-from clawft.guard.approval import OfferedTools
 from clawft.link.base import Credentials, Link
 from clawft.link.process import kill_all
 from clawft.model import Caller, Tool
@@ -28,6 +27,7 @@ from clawft.upstream.ways import ways_to
 
 if TYPE_CHECKING:  # the house makes us
     from clawft.app.house import App
+    from clawft.guard.approval.offers import OfferedTools
 
 
 class Upstreams:
@@ -81,6 +81,8 @@ class Upstreams:
 
     def offered(self, server: str, caller: Caller | None = None) -> OfferedTools:
         """What a server says now, for whoever has to decide about it; to this caller, if it is called in their name."""
+        from clawft.guard.approval.offers import OfferedTools  # loaded by now: it is who asks
+
         upstream = self._as_had_by(caller, server)
         told = upstream.answers.instructions if upstream.answers else ""
         return OfferedTools(upstream.tools, told, local=upstream.spec.is_local)

@@ -14,8 +14,8 @@ from clawft.errors import ClawftError
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
-    from clawft.guard.approval import OfferedTools
-    from clawft.guard.approvals import Approvals
+    from clawft.guard.approval.book import Approvals
+    from clawft.guard.approval.offers import OfferedTools
     from clawft.model import Tool
     from clawft.policy.approval import Approval
 
@@ -34,7 +34,7 @@ def nothing_approved(server: str) -> NothingApproved:
 
 def book() -> Approvals:
     """Raises InvalidConfig where a running weft would go on without approvals."""
-    from clawft.guard.approvals import Approvals, read  # only where approvals are looked at
+    from clawft.guard.approval.book import Approvals, read  # only where approvals are looked at
 
     found = Approvals(home_folder())
     read(found.path)
@@ -123,7 +123,7 @@ def _whole(found: OfferedTools, beside: Sequence[Tool]) -> OfferedTools:
 
 
 def _last_said(server: str) -> OfferedTools | None:
-    from clawft.guard.approval import OfferedTools  # loaded by now
+    from clawft.guard.approval.offers import OfferedTools  # loaded by now
     from clawft.policy.beside_tools import beside_tools
     from clawft.upstream.offer.cache import SchemaCache, folder
     from clawft.upstream.offer.list_reading import read_tools

@@ -13,7 +13,7 @@ from clawft.cli.screen import one_line, paint, print_json, safe, tell, width
 from clawft.cli.table import cells, wrapped
 
 if TYPE_CHECKING:  # help needs none of it
-    from clawft.guard.approval import OfferedTools
+    from clawft.guard.approval.offers import OfferedTools
     from clawft.policy.approval import Approval
     from clawft.policy.pin import ShownText
 

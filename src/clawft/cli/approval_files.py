@@ -35,7 +35,7 @@ def export_options(parser: Parser) -> None:
 
 
 def export(options: Options) -> int:
-    from clawft.guard.approvals import write_out  # only where approvals are looked at
+    from clawft.guard.approval.book import write_out  # only where approvals are looked at
     from clawft.policy.approval import is_live
 
     workspace = str(Path(options.workspace).resolve())
@@ -106,7 +106,7 @@ def _may_come(each: Approval, options: Options) -> bool:
 
 
 def _read(file: str) -> tuple[Approval, ...]:
-    from clawft.guard.approvals import MAX_FILE_BYTES, parse  # only where approvals are looked at
+    from clawft.guard.approval.book import MAX_FILE_BYTES, parse  # only where approvals are looked at
 
     try:
         with nullcontext(sys.stdin.buffer) if file == "-" else expanded(file).open("rb") as source:

@@ -17,7 +17,7 @@ from clawft.errors import ClawftError, NotConnected, ServerNotFound, ToolNotFoun
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.config.layers import FoundServer, Sources
-    from clawft.guard.approval import OfferedTools
+    from clawft.guard.approval.offers import OfferedTools
     from clawft.policy.approval import Approval
 
 DAY = 24 * 60 * 60.0

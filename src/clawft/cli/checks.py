@@ -189,7 +189,7 @@ def configuration(folder: Path, agent: str) -> Iterator[DoctorFinding]:
 
 
 def approvals(folder: Path) -> Iterator[DoctorFinding]:
-    from clawft.guard.approvals import FILE, read  # brings the policies
+    from clawft.guard.approval.book import FILE, read  # brings the policies
 
     try:
         read(folder / FILE)

@@ -57,7 +57,7 @@ def _print_told(explanation: Explanation, options: Options) -> int:
 
 
 async def explain(app: App, options: Options) -> Explanation:
-    from clawft.policy.verdict import strictest  # only where something is explained
+    from clawft.model.verdict import strictest  # only where something is explained
 
     entry = app.gateway.tools.find(options.name)
     if entry is None:

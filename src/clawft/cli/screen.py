@@ -122,7 +122,7 @@ def tell_paragraph(text: str) -> None:
     import shutil  # only for those who are asked
 
     from clawft.cli.table import lay_out
-    from clawft.guard.consent import BAR
+    from clawft.guard.asking import BAR
 
     columns = max(SMALLEST_TERMINAL, shutil.get_terminal_size().columns) if sys.stderr.isatty() else PIPE_WIDTH
     for line in safe(text).split("\n"):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # loaded with the first server
     from clawft.config.layers import FoundServer, Sources
     from clawft.config.servers import Servers
     from clawft.config.watch import Stamps
-    from clawft.guard.approvals import Approvals
+    from clawft.guard.approval.book import Approvals
     from clawft.upstream.pool import Pool
     from clawft.upstream.spec import UpstreamSpec
 
@@ -183,7 +183,7 @@ class ServerFiles:
         return changed_since(self._own_book(), found, self._sources)
 
     def _own_book(self) -> Approvals:
-        from clawft.guard.approvals import Approvals
+        from clawft.guard.approval.book import Approvals
 
         return Approvals(self._settings.home, self._approvals.clock)
 

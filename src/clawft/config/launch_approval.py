@@ -20,7 +20,7 @@ from clawft.config.layers import FoundServer, Sources
 from clawft.config.scripts import digest, digests, scripts, stamp
 from clawft.config.secrecy import masked_values, read_url, read_words, told_by_digest
 from clawft.errors import SpawnFailed, quoted
-from clawft.guard.approvals import Approvals
+from clawft.guard.approval.book import Approvals
 from clawft.policy.approval import ANYONE, Approval, ApprovalStanding, PinnedUse, approval_of, judge
 from clawft.policy.launch import loaders
 from clawft.policy.pin import ShownText, pin, read_shown

@@ -17,7 +17,7 @@ from msgspec import Struct
 from clawft.config.layers import EntryOutcome, FoundServer, RefusedServer, Scope, Sources, outcomes
 from clawft.config.secrecy import read_command, read_url, secrets_in
 from clawft.errors import InvalidConfig
-from clawft.guard.approvals import Approvals
+from clawft.guard.approval.book import Approvals
 from clawft.store.concealed_secrets import keep_concealed_in
 from clawft.upstream.spec import UpstreamSpec
 

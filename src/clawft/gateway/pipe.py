@@ -31,8 +31,6 @@ from clawft.wire.calls import METHOD, read_usual
 from clawft.wire.cancel import read_cancelled
 from clawft.wire.framing import TooLong
 from clawft.wire.jsonrpc import reading, writing
-from clawft.wire.jsonrpc.batches import decode_batch, is_batch
-from clawft.wire.jsonrpc.likely import likely_request
 from clawft.wire.jsonrpc.messages import Notification, Request
 from clawft.wire.meta import claims_stateless, may_name_version
 from clawft.wire.revisions import REVISIONS, STATELESS
@@ -124,6 +122,8 @@ class PipeCaller:
 
     def _take(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
+            from clawft.wire.jsonrpc.likely import likely_request  # few callers write such lines
+
             wrong = MessageTooLong("the message is too long", hint="16 MiB at most")
             self._write(writing.failure_of(likely_request(line.head), wrong))
             return
@@ -144,6 +144,8 @@ class PipeCaller:
             self._conversation.fill(message)
 
     def _misread(self, line: bytes, wrong: ParseError | BadEnvelope) -> None:
+        from clawft.wire.jsonrpc.batches import is_batch  # few callers send what is no message
+
         if isinstance(wrong, ParseError):
             self._write(writing.failure_of(None, wrong))
         elif is_batch(line):
@@ -250,6 +252,7 @@ class PipeCaller:
 
     def _accept_batch(self, line: bytes) -> None:
         from clawft.gateway.batch import Batch  # most callers are of another revision
+        from clawft.wire.jsonrpc.batches import decode_batch
 
         conversation = self._conversation
         if not conversation.opened or not REVISIONS[conversation.caller.revision].batches:

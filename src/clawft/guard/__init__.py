@@ -1,4 +1,15 @@
-"""Guards: steps around every call, each of which may answer, refuse, or look at the reply. `pipeline` composes them.
+"""Guards: steps around every call, each of which may answer, refuse, or look at the reply.
+
+| what | where |
+|---|---|
+| how they are composed | `pipeline`; `sides` is what they do beside standing in the way of a call |
+| who may see and call what | `permission` |
+| what the person has to approve first | `approval` |
+| commands and addresses in arguments | `security`; `allow_once` asks where a rule leaves it to the person |
+| what comes back | `result`, with `shortening`; `redaction` |
+| what is written down | `audit` |
+| what editors may be asked for | `editors` |
+| a question of a guard's own | `asking` |
 
 To add one: a class here, and a row in `App._guards`, outermost first.
 """

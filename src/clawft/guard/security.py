@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
 
-from clawft.guard.asking import Unanswered, answer_to
-from clawft.guard.consent import BAR
 from clawft.link.share.workshop import in_turn
-from clawft.model import Allow, Ask, Call, Deny, Next, Origin, Question, Reply, Tool, Verdict
+from clawft.model import Allow, Ask, Call, Deny, Next, Origin, Reply, Tool, Verdict
 from clawft.policy import arguments as found_in
 from clawft.policy import command, url
 from clawft.policy.command import CommandPolicy
 from clawft.policy.url import UrlPolicy
-from clawft.wire.visible import visible_line, visible_text
+from clawft.wire.visible import visible_text
 
 RESOLVE_SECONDS = 3.0
 JUDGE_SECONDS = 10.0
 """For all host names of one call: whoever names many that are slow would wait for a day."""
 AT_ONCE_BYTES = 2 * 1024
 """Arguments up to here are judged where they are: the worst of them take a few milliseconds."""
-MAX_ASKED = 4_000
-"""Characters of the commands that a person is asked about: nobody reads more, so more is a no."""
 LONG_BYTES = 64 * 1024
 """From here on even a look whether there is something to judge takes that long."""
 
@@ -41,8 +37,6 @@ _arguments = msgspec.json.Decoder(dict[str, Any])
 _SIMPLER = "send them as plain JSON, each key once"
 _FEWER = "name fewer hosts in one call"
 _KEY = re.compile(rb'"\s*:')
-_NO: Mapping[str, Any] = {}
-_BLANKS = re.compile(r"\s{8,}")
 
 
 class Security:
@@ -64,10 +58,15 @@ class Security:
         verdict = await self.judge(call.arguments, NAMED_ONLY.get(call.name, frozenset()), call.caller.principal)
         if isinstance(verdict, Allow):
             return await after(call)
-        answer = await _asked(call, verdict) if isinstance(verdict, Ask) else _NO
-        if not isinstance(answer, Unanswered) and _allows(answer):
-            return await after(call)
-        why_not = f"; nobody answered whether it may: {answer.why}" if isinstance(answer, Unanswered) else ""
+        why_not = ""
+        if isinstance(verdict, Ask):
+            from clawft.guard.allow_once import Unanswered, allowed_once  # few calls are asked about
+
+            answer = await allowed_once(call, verdict)
+            if answer is True:
+                return await after(call)
+            if isinstance(answer, Unanswered):
+                why_not = f"; nobody answered whether it may: {answer.why}"
         told = f"refused by the rule {verdict.rule}: {visible_text(verdict.reason)}{why_not}"
         return Reply.error(f"{told} ({verdict.hint})" if verdict.hint else told, refused=verdict.rule)
 
@@ -165,38 +164,6 @@ async def resolve_host(host: str) -> Sequence[str]:
     except (OSError, TimeoutError, UnicodeError):
         return ()
     return [address for _, address in found]
-
-
-async def _asked(call: Call, asked: Ask) -> Mapping[str, Any] | Unanswered:
-    """Ask where the agent can pass the question on; elsewhere, or where it cannot be shown whole, the answer is no."""
-    if not call.caller.capabilities.elicit_form or len(asked.whole) > MAX_ASKED:
-        return _NO
-    question = Question(
-        "elicitation/create",
-        {
-            "mode": "form",
-            "message": f"{visible_line(f'{call.name} wants to do this: {asked.reason}')}. Allow it once?"
-            f"{_shown_whole(asked.whole)}",
-            "requestedSchema": {
-                "type": "object",
-                "properties": {"allow": {"type": "boolean", "title": "Allow once", "default": False}},
-                "required": ["allow"],
-            },
-        },
-    )
-    return await answer_to(call, "weft_allow", question)
-
-
-def _allows(answer: Mapping[str, Any]) -> bool:
-    """A yes is `true` itself: a number that equals it was never offered."""
-    content: object = answer.get("content")
-    return answer.get("action") == "accept" and isinstance(content, dict) and content.get("allow") is True  # pyright: ignore[reportUnknownMemberType]  # JSON
-
-
-def _shown_whole(commands: str) -> str:
-    """Behind bars, and without the room in which the end of a line could hide."""
-    lines = _BLANKS.sub(lambda blanks: f" ⟨{len(blanks[0])} blanks⟩ ", commands).splitlines()
-    return "".join(f"\n{BAR}{line}" for line in lines)
 
 
 def _strictest(verdicts: Sequence[Verdict]) -> Verdict:

@@ -26,8 +26,6 @@ from clawft.wire.correlate import OpenRequests
 from clawft.wire.framing import DEFAULT_LIMIT, TooLong
 from clawft.wire.inplace import LARGE
 from clawft.wire.jsonrpc import reading, writing
-from clawft.wire.jsonrpc.batches import unpacked, unread_answers
-from clawft.wire.jsonrpc.likely import is_likely_call, likely_answer, likely_request
 from clawft.wire.jsonrpc.messages import NULL, Failure, Notification, Request, Response
 from clawft.wire.revisions import REVISIONS
 
@@ -226,6 +224,8 @@ class StreamLink:
 
     def _take_long_line(self, line: TooLong) -> None:
         """Whoever waits for it has failed; where that cannot be told, all have: it may be the answer to any of them."""
+        from clawft.wire.jsonrpc.likely import is_likely_call, likely_answer  # few servers write what cannot be read
+
         self._long_lines += 1
         answered = likely_answer(line.head)
         waiter = self._waiting.take(answered) if answered else None
@@ -236,6 +236,9 @@ class StreamLink:
 
     def _take_bad_line(self, line: bytes, wrong: WireError) -> None:
         """If it was meant as the answer to something, that has failed: no better one will follow."""
+        from clawft.wire.jsonrpc.batches import unpacked, unread_answers
+        from clawft.wire.jsonrpc.likely import likely_answer, likely_request
+
         began = time.monotonic()
         if line.startswith(BOM_UTF8):  # some shells of Windows write one
             self._accept(line.removeprefix(BOM_UTF8))
@@ -257,6 +260,8 @@ class StreamLink:
         self._rest_from(len(line), began)
 
     def _fail_answered(self, line: bytes, wrong: WireError) -> None:
+        from clawft.wire.jsonrpc.likely import likely_answer
+
         answered = likely_answer(line)
         waiter = self._waiting.take(answered) if answered else None
         if waiter is not None and not waiter.done():

@@ -1,6 +1,8 @@
-"""What a policy says: allow, ask or deny."""
+"""What a policy says: allow, ask or deny. Of several verdicts the strictest one wins."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -28,3 +30,14 @@ class Deny(Struct, frozen=True, tag="deny"):
 
 
 Verdict = Allow | Ask | Deny
+_SEVERITY: dict[type[Verdict], int] = {Allow: 0, Ask: 1, Deny: 2}
+
+
+def severity(verdict: Verdict) -> int:
+    """Allow < Ask < Deny."""
+    return _SEVERITY[type(verdict)]
+
+
+def strictest(verdicts: Iterable[Verdict]) -> Verdict:
+    """The most severe verdict, the first one among equals; nobody objecting means Allow."""
+    return max(verdicts, key=severity, default=Allow())

@@ -18,6 +18,7 @@ from clawft.policy.beside_tools import CALLED
 from clawft.policy.globs import MAX_HOSTILE_GLOB, any_matches
 from clawft.policy.pin import ShownText, canonical, pin, read_shown
 
+RULE = "approval"
 ANYONE = "*"
 CLOCK_SKEW_SECONDS = 3_600.0
 """By which clocks of machines that share a home may differ."""

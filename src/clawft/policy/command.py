@@ -7,7 +7,7 @@ from any reader of its command line.
 from msgspec import Struct
 
 from clawft.model import Deny, Verdict
-from clawft.policy.verdict import strictest
+from clawft.model.verdict import strictest
 
 MAX_COMMAND = 65_536
 """Characters of a command line we are willing to read."""

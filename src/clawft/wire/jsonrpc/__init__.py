@@ -3,7 +3,7 @@
 | what | where |
 |---|---|
 | the four messages, and what an id is | `messages` |
-| one message, read | `reading`; `duplicates` rules out that a key occurs twice |
+| one message, read | `reading`; `duplicates` finds a key that occurs twice |
 | several in one array | `batches` |
 | what a message that cannot be read was meant as | `likely` |
 | one message, written | `writing` |

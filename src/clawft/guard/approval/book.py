@@ -21,6 +21,8 @@ from clawft.policy.approval import Approval, PinnedUse, UseStanding, is_live, ju
 from clawft.store.home import ABANDONED_SECONDS, locked, open_at_once, private_dir, sweep, write_private
 
 FILE = "approvals.json"
+LOOK_SECONDS = 0.5
+"""How soon a running weft notices what was granted, revoked, or has run out."""
 VERSION = 1
 MAX_APPROVALS = 20_000
 MAX_FILE_BYTES = 16 * 1024 * 1024
@@ -61,6 +63,8 @@ class Approvals:
         self.path = home / FILE
         self.clock = clock
         self.changed: Callable[[], None] = lambda: None
+        self.look_at = 0.0
+        """When whoever does not look each time should look again, by the monotonic clock."""
         self._stamp: Stamp | None = None
         self._by_server: dict[str, list[Approval]] = {}
         self._by_tool: dict[tuple[str, str], list[Approval]] = {}
@@ -76,6 +80,7 @@ class Approvals:
 
         One that ends does not hold for longer because somebody has set the clock back, either.
         """
+        self.look_at = time.monotonic() + LOOK_SECONDS
         stamp = _stamp(self.path)
         if self._seen and stamp == self._stamp and self._since <= self.clock() < self._until:
             return False

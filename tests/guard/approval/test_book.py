@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from clawft.errors import InvalidConfig
-from clawft.guard.approvals import MAX_FILE_BYTES, MAX_SHOWN_BYTES, Approvals, parse, read, write_out
+from clawft.guard.approval.book import MAX_FILE_BYTES, MAX_SHOWN_BYTES, Approvals, parse, read, write_out
 from clawft.policy.approval import Approval, ApprovalStanding, PinnedUse
 from tests.growth import grows_linearly
 from tests.requirements import requirement

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.model import Allow, Ask, Deny, Verdict
-from clawft.policy.verdict import severity, strictest
+from clawft.model.verdict import severity, strictest
 from tests.requirements import requirement
 
 rules = st.text(max_size=3)

@@ -15,11 +15,12 @@ import msgspec
 import pytest
 
 from clawft.gateway.core import Gateway
-from clawft.guard.approval import ApprovalGuard, OfferedTools
-from clawft.guard.approvals import Approvals
-from clawft.guard.consent import SHOWN_CHARS, ConsentSubject, question
+from clawft.guard.approval.book import Approvals
+from clawft.guard.approval.consent import SHOWN_CHARS, ConsentSubject, question
+from clawft.guard.approval.guard import ApprovalGuard
+from clawft.guard.approval.offers import OfferedTools
 from clawft.guard.sides import BesideUse
-from clawft.model import Annotations, Call, Caller, Capabilities, Origin, Question, SilentTalk, Tool, ToolDefinition
+from clawft.model import Annotations, Caller, Capabilities, Origin, Question, SilentTalk, Tool, ToolDefinition
 from clawft.policy.approval import Approval, approved_text
 from clawft.policy.beside_tools import PROMPTS, beside_tools
 from clawft.policy.pin import pin, shown_tool, tool_pin
@@ -65,7 +66,7 @@ class House:
 
     def looks_now(self) -> None:
         """As if half a second had gone by."""
-        self.guard._look_at = 0.0  # pyright: ignore[reportPrivateUsage]  # a clock would be all it is used for
+        self.book.look_at = 0.0
 
     def approved(self) -> list[tuple[str, str]]:
         return [(each.server, each.tool) for each in Approvals(self.book.path.parent).all()]
@@ -105,7 +106,7 @@ async def test_what_the_command_grants_holds_at_once_and_what_it_revokes_soon(ho
     async with pipe(house.gateway) as client:
         await client.initialize()
         await client.call("stranger__run")
-        pinned = (await _subject(house)).pin
+        pinned = _subject(house).pin
         Approvals(house.book.path.parent).add(Approval("stranger", "run", pinned))
         assert "isError" not in (await client.call("stranger__run"))["result"]
         Approvals(house.book.path.parent).change(lambda known: ())
@@ -114,13 +115,11 @@ async def test_what_the_command_grants_holds_at_once_and_what_it_revokes_soon(ho
     assert house.demo.called == ["run"]
 
 
-async def _subject(house: House) -> ConsentSubject:
+def _subject(house: House) -> ConsentSubject:
     entry = house.gateway.tools.find("stranger__run")
     assert entry is not None
-    call = Call(Caller(), entry.canonical, entry.tool, entry.origin)
-    subject = await house.guard._to_ask(call)  # pyright: ignore[reportPrivateUsage]  # what the question is about
-    assert subject is not None
-    return subject
+    offers = house.guard._offers  # pyright: ignore[reportPrivateUsage]  # what the question is about
+    return offers.judge(entry.tool, entry.origin, Caller()).subject
 
 
 @requirement("POOL-17", "GUARD-15")
@@ -541,7 +540,7 @@ async def test_a_server_that_was_not_up_is_judged_by_what_it_says_when_it_is(hom
     async with pipe(house.gateway) as client:
         await client.initialize()
         await client.call("stranger__run")
-        house.book.add(Approval("stranger", "run", (await _subject(house)).pin))
+        house.book.add(Approval("stranger", "run", _subject(house).pin))
         assert "is not the one you approved" in texts(await client.call("stranger__run"))[0]
     assert house.demo.called == []
 
@@ -704,7 +703,7 @@ async def test_an_approved_call_reads_no_file(house: House, monkeypatch: pytest.
             raise AssertionError("the file was looked at")
 
         monkeypatch.setattr(house.book, "look", look)
-        house.guard._look_at = float("inf")  # pyright: ignore[reportPrivateUsage]  # no time goes by
+        house.book.look_at = float("inf")  # no time goes by
         await asyncio.gather(*(client.call("stranger__run") for _ in range(20)))
 
 

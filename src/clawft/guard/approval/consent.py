@@ -1,4 +1,4 @@
-"""What the person is asked about a tool, and what they answered. Pure.
+"""What the person is asked about a tool, what they answered, and what the agent is told of it. Pure.
 
 The words of a stranger stand behind a bar on every line: nothing a server says of itself can look like a word of ours.
 """
@@ -14,7 +14,9 @@ from msgspec import Struct
 
 from clawft.catalog.names import fit
 from clawft.errors import quoted
+from clawft.guard.asking import BAR, Unanswered
 from clawft.model import EMPTY_OBJECT, Question, Tool
+from clawft.policy.approval import RULE
 from clawft.policy.beside_tools import CALLED
 from clawft.policy.definition_lines import told_beside
 from clawft.policy.pin import members
@@ -33,8 +35,6 @@ SEEN = (
 """Members we know the names of. What else a definition has is a stranger's word, its name included."""
 
 ONCE, ALWAYS = "once", "always"
-BAR = "│ "
-"""What foreign text in a question begins with, on each of its lines."""
 MAX_EMPTY_LINES = 2
 _BLANK = " \t\xa0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u2800\u3000"
 _BLANKS = re.compile(rf"[{_BLANK}]{{40,}}")
@@ -65,6 +65,21 @@ class ConsentSubject(Struct, frozen=True):
     @property
     def _is_plain(self) -> bool:
         return self.tool.name in CALLED or re.fullmatch(_PLAIN, self.tool.name) is not None
+
+    @property
+    def why(self) -> str:
+        """Why somebody has to say something."""
+        them = CALLED.get(self.tool.name)
+        if them and self.differs:
+            return f"The {them} of {self.server} are not those you approved (weft approvals diff {self.server})."
+        if them:
+            return f"The {them} of {self.server}, a server that is not trusted, were never used before."
+        if self.differs:
+            return (
+                f"The tool {self.name} of {self.server} is not the one you approved: changed is "
+                f"{', '.join(self.differs)} (weft approvals diff {self.server})."
+            )
+        return f"The tool {self.name} of {self.server}, a server that is not trusted, was never used before."
 
     @property
     def command(self) -> str:
@@ -117,28 +132,13 @@ def _message(subject: ConsentSubject, arguments: str) -> str:
     again = (
         [f"All this is about {CALLED.get(tool.name, subject.name)} of {subject.server}. Allow it?"] if is_long else []
     )
-    return "\n".join([f"{why(subject)} Allow it?", *lines, *whole, *again])
+    return "\n".join([f"{subject.why} Allow it?", *lines, *whole, *again])
 
 
 def _rest_of(tool: Tool) -> Mapping[str, object]:
     """Its definition without what is said elsewhere, or to nobody."""
     known = members(tool.wire or EMPTY_OBJECT)
     return {name: value for name, value in known.items() if name not in ("name", "description")}
-
-
-def why(subject: ConsentSubject) -> str:
-    """Why somebody has to say something."""
-    them = CALLED.get(subject.tool.name)
-    if them and subject.differs:
-        return f"The {them} of {subject.server} are not those you approved (weft approvals diff {subject.server})."
-    if them:
-        return f"The {them} of {subject.server}, a server that is not trusted, were never used before."
-    if subject.differs:
-        return (
-            f"The tool {subject.name} of {subject.server} is not the one you approved: changed is "
-            f"{', '.join(subject.differs)} (weft approvals diff {subject.server})."
-        )
-    return f"The tool {subject.name} of {subject.server}, a server that is not trusted, was never used before."
 
 
 def _quoted(head: str, text: str) -> Sequence[str]:
@@ -156,10 +156,30 @@ def _without_room(lines: Iterable[str]) -> Iterator[str]:
             yield from (_BLANKS.sub(lambda blanks: f" ⟨{len(blanks[0])} blanks⟩ ", line) for line in found)
 
 
-def chosen(subject: ConsentSubject, answer: Mapping[str, Any]) -> str:
+def said(subject: ConsentSubject, told: Mapping[str, Any]) -> str | Unanswered:
+    """What they chose; empty for no."""
+    answer = _chosen(subject, told)
+    is_known = answer or told.get("action") != "accept"
+    return answer if is_known else Unanswered("the client's answer is none of those that were offered")
+
+
+def _chosen(subject: ConsentSubject, answer: Mapping[str, Any]) -> str:
     """The answer the person chose; empty if it was no."""
     content = answer.get("content")
     if answer.get("action") != "accept" or not isinstance(content, dict):
         return ""
     said: object = content.get("answer")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # JSON
     return said if isinstance(said, str) and said in (ONCE, ALWAYS, subject.everything) else ""
+
+
+def refused(subject: ConsentSubject) -> str:
+    told = f"{subject.why} It needs the person's approval: ask them to run `{subject.command}`, then call again"
+    return f"refused by the rule {RULE}: {told}"
+
+
+def declined(subject: ConsentSubject, answer: str | Unanswered) -> str:
+    if isinstance(answer, Unanswered):
+        why_not = f"nobody answered whether {subject.name} may be used: {answer.why}"
+    else:
+        why_not = f"the person declined the use of {subject.name}"
+    return f"refused by the rule {RULE}: {why_not} ({subject.command} would allow it)"

@@ -1,0 +1,52 @@
+"""A call that a rule would ask about: the person may allow it once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from clawft.guard.asking import BAR, Unanswered, answer_to
+from clawft.model import Ask, Call, Question
+from clawft.wire.visible import visible_line
+
+MAX_ASKED = 4_000
+"""Characters of the commands that a person is asked about: nobody reads more, so more is a no."""
+
+_BLANKS = re.compile(r"\s{8,}")
+
+
+async def allowed_once(call: Call, asked: Ask) -> bool | Unanswered:
+    """Ask where the agent can pass the question on; elsewhere, or where it cannot be shown whole, the answer is no."""
+    if not call.caller.capabilities.elicit_form or len(asked.whole) > MAX_ASKED:
+        return False
+    answer = await answer_to(call, "weft_allow", _question(call, asked))
+    return answer if isinstance(answer, Unanswered) else _allows(answer)
+
+
+def _question(call: Call, asked: Ask) -> Question:
+    return Question(
+        "elicitation/create",
+        {
+            "mode": "form",
+            "message": f"{visible_line(f'{call.name} wants to do this: {asked.reason}')}. Allow it once?"
+            f"{_shown_whole(asked.whole)}",
+            "requestedSchema": {
+                "type": "object",
+                "properties": {"allow": {"type": "boolean", "title": "Allow once", "default": False}},
+                "required": ["allow"],
+            },
+        },
+    )
+
+
+def _allows(answer: Mapping[str, Any]) -> bool:
+    """A yes is `true` itself: a number that equals it was never offered."""
+    content: object = answer.get("content")
+    return answer.get("action") == "accept" and isinstance(content, dict) and content.get("allow") is True  # pyright: ignore[reportUnknownMemberType]  # JSON
+
+
+def _shown_whole(commands: str) -> str:
+    """Behind bars, and without the room in which the end of a line could hide."""
+    lines = _BLANKS.sub(lambda blanks: f" ⟨{len(blanks[0])} blanks⟩ ", commands).splitlines()
+    return "".join(f"\n{BAR}{line}" for line in lines)

@@ -1,0 +1,103 @@
+"""What servers offer now, and how the use of it stands in the book."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from clawft.guard.approval.book import Approvals
+from clawft.guard.approval.consent import SEEN, ConsentSubject
+from clawft.guard.sides import BesideUse
+from clawft.model import Call, Caller, Origin, Tool
+from clawft.policy.approval import ApprovalStanding, PinnedUse, UseStanding, approved_text
+from clawft.policy.beside_tools import RESOURCES_TOOL, prompts_of
+from clawft.policy.pin import changed, shown_tool, tool_pin
+
+
+class OfferedTools(Struct, frozen=True):
+    """What a server offers now, and what it tells every model."""
+
+    tools: Sequence[Tool] = ()
+    instructions: str = ""
+    local: bool = False
+    """Is it a server that a file of the workspace names?"""
+
+
+Offered = Callable[[str, Caller], OfferedTools]
+Beside = Callable[[str, Caller], Sequence[Tool]]
+"""What a server has beside its tools, put as tools, for this caller."""
+
+
+class JudgedUse(Struct, frozen=True):
+    use: PinnedUse
+    found: UseStanding
+    subject: ConsentSubject
+    """What the person would be asked about."""
+
+    @property
+    def standing(self) -> ApprovalStanding:
+        return self.found.standing
+
+
+class Offers:
+    def __init__(self, book: Approvals, workspace: Path, offered: Offered, beside: Beside) -> None:
+        self._book = book
+        self._workspace = str(workspace)
+        self._offered = offered
+        self._beside = beside
+
+    def judge(self, tool: Tool, origin: Origin, caller: Caller) -> JudgedUse:
+        server, offered = origin.server, self._offered(origin.server, caller)
+        wire, instructions = tool.wire, offered.instructions
+        use = self._use(server, tool.name, tool_pin(wire, instructions), caller, offered)
+        found = self._book.judge(use)
+        differs = _differences(found, wire, instructions)
+        place = self._workspace if offered.local else ""
+        return JudgedUse(use, found, ConsentSubject(server, tool, use.pin, instructions, differs, place))
+
+    def uses_of(self, call: Call, tools: Sequence[Tool]) -> list[tuple[PinnedUse, bytes]]:
+        """Of each of these tools by whoever calls, and what it says of itself. Without pins: those take long."""
+        server, offered = call.origin.server, self._offered(call.origin.server, call.caller)
+        wires = {tool.name: tool.wire for tool in tools}
+        return [(self._use(server, name, "", call.caller, offered), wire) for name, wire in wires.items()]
+
+    def _use(self, server: str, tool: str, pin: str, caller: Caller, offered: OfferedTools) -> PinnedUse:
+        return PinnedUse(server, tool, pin, caller.agent, self._workspace, caller.principal, offered.local)
+
+    def all_of(self, server: str, caller: Caller) -> Sequence[Tool]:
+        return (*self._offered(server, caller).tools, *self._beside(server, caller))
+
+    def as_it_is_now(self, call: Call) -> Call:
+        """A server may say something else than it did when it was called: it was not up yet, or somebody was asked."""
+        is_beside = call.name == _beside_name(call.origin, call.tool.name)
+        server, caller = call.origin.server, call.caller
+        told = self._beside(server, caller) if is_beside else self._offered(server, caller).tools
+        tool = next((tool for tool in told if tool.name == call.tool.name), call.tool)
+        return call if tool.wire == call.tool.wire else msgspec.structs.replace(call, tool=tool)
+
+    def beside_call(self, use: BesideUse) -> Call:
+        """The use of a prompt or a resource, put as a call."""
+        tool = self.beside_tool(use.method, use.origin, use.caller)
+        return Call(use.caller, _beside_name(use.origin, use.method), tool, use.origin, use.arguments, talk=use.talk)
+
+    def beside_tool(self, method: str, origin: Origin, caller: Caller) -> Tool:
+        """What stands for all prompts, or all resources, of a server."""
+        known = (each for each in self._beside(origin.server, caller) if each.name == method)
+        return next(known, RESOURCES_TOOL if method == RESOURCES_TOOL.name else prompts_of(()))
+
+
+def _beside_name(origin: Origin, method: str) -> str:
+    """No tool has a name like this, whatever it is called."""
+    return f"{origin.server}/{method}"
+
+
+def _differences(found: UseStanding, wire: bytes, instructions: str) -> tuple[str, ...]:
+    """Names of what has changed; one word if that cannot be told any more."""
+    if found.standing is not ApprovalStanding.CHANGED or found.by is None:
+        return ()
+    names = changed(approved_text(found.by), shown_tool(wire, instructions))
+    known = [name for name in names if name in SEEN]
+    return tuple(known if len(known) == len(names) else [*known, "other members"]) or ("its definition",)
