@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clawft.builtin.ide.lsp import server
+from clawft.builtin.ide.lsp import settling
 from clawft.builtin.ide.lsp.backend import HeadlessIde
 from clawft.builtin.ide.lsp.rpc import CONTENT_MODIFIED, SERVER_CANCELLED
 from clawft.builtin.ide.model import FileEdit, Position, Range, TextEdit
@@ -103,7 +103,7 @@ async def test_who_numbers_its_words_means_no_text_by_one_without(
     puppet: Puppet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So Pyright clears what it has said of a text that was closed, even if it has been opened again since."""
-    monkeypatch.setattr(server, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(settling, "QUIET_SECONDS", 0.0)
     await puppet.says(judged("wrong"))
     await puppet.edit()
     await puppet.says(judged(version=None))
@@ -116,7 +116,7 @@ async def test_who_numbers_its_words_means_no_text_by_one_without(
 async def test_one_that_never_numbers_its_words_is_believed_when_it_is_quiet(
     puppet: Puppet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(settling, "QUIET_SECONDS", 0.0)
     await puppet.says(judged("wrong", version=None))
     assert await puppet.problems() == (["wrong"], True)
     await puppet.edit()

@@ -13,11 +13,10 @@ import msgspec
 from msgspec import Raw
 
 from clawft._version import __version__
-from clawft.builtin.ide.lsp import messages
+from clawft.builtin.ide.lsp import settling
 from clawft.builtin.ide.lsp.documents import Documents, TextDocument, read, stamp
-from clawft.builtin.ide.lsp.file_diagnostics import MAX_OF_ONE, FileDiagnostics, KnownFiles
+from clawft.builtin.ide.lsp.file_diagnostics import KnownFiles
 from clawft.builtin.ide.lsp.messages import (
-    LspDiagnostic,
     LspProgress,
     PublishedDiagnostics,
     PulledReport,
@@ -26,17 +25,12 @@ from clawft.builtin.ide.lsp.messages import (
 )
 from clawft.builtin.ide.lsp.rpc import NotServed, Rpc
 from clawft.builtin.ide.lsp.servers import ServerSpec, environment, language_of
+from clawft.builtin.ide.lsp.settling import Settling
 from clawft.errors import IdeFailed
 from clawft.sandbox.cell import Cell
 
 START_SECONDS = 30.0
 STOP_SECONDS = 1.0
-QUIET_SECONDS = 0.3
-"""A server that says nothing for this long has settled, where it does not tell versions."""
-QUIET_EVERYWHERE_SECONDS = 1.0
-"""The same for all files together: between two of them a server may take a moment."""
-MAX_WORKING = 1_000
-"""Pieces of work that a server tells of at a time; of more we do not know when they end."""
 CREATED, CHANGED, DELETED = 1, 2, 3
 
 CAPABILITIES: dict[str, Any] = {
@@ -83,21 +77,18 @@ class LspServer:
         self._changed = changed
         self._loop = asyncio.get_running_loop()
         self.documents = Documents()
-        self.known = KnownFiles()
+        self._settling = Settling()
         self.capabilities: dict[str, Any] = {}
-        self._working: set[str] = set()
-        """Tokens of work the server has told us about and not ended."""
         self._news = asyncio.Event()
-        self._last_change = 0.0
         self._numbers = count(1)
         """Of all texts together, so that none has one that it had before it was closed."""
-        self._numbers_its_words = False
-        self._asked: dict[str, float] = {}
-        """When a text was last sent to be judged."""
-        self.whole_workspace = False
-        self._told_everywhere = 0.0
-        """When the server has read that it shall report on all files; 0 until then."""
+        self._whole_workspace = False
         self._rpc = Rpc(spec.name, self._hear, self._serve)
+
+    @property
+    def known(self) -> KnownFiles:
+        """What it has said of files."""
+        return self._settling.known
 
     @property
     def broken(self) -> str:
@@ -167,13 +158,14 @@ class LspServer:
             "version": document.told,
             "text": document.text,
         }
-        self._last_change = self._asked[document.path] = self._loop.time()
+        now = self._loop.time()
+        self._settling.sent(document.path, now)
+        self._settling.changed(now)
         self._rpc.notify("textDocument/didOpen", {"textDocument": item})
         return document
 
     def _close(self, document: TextDocument) -> None:
-        self.known.drop(document.path)
-        self._asked.pop(document.path, None)
+        self._settling.closed(document.path)
         self._rpc.notify("textDocument/didClose", {"textDocument": {"uri": uri_of(document.path)}})
 
     def change(self, document: TextDocument, text: str, *, dirty: bool = True) -> None:
@@ -183,14 +175,16 @@ class LspServer:
         document.text = text
         document.version += 1
         document.dirty = dirty
-        self._tell(document, text)
-        self._last_change = self._asked[document.path]
+        self._settling.changed(self._tell(document, text))
 
-    def _tell(self, document: TextDocument, text: str) -> None:
+    def _tell(self, document: TextDocument, text: str) -> float:
+        """When it was sent."""
         document.told = next(self._numbers)
-        self._asked[document.path] = self._loop.time()
+        now = self._loop.time()
+        self._settling.sent(document.path, now)
         named = {"uri": uri_of(document.path), "version": document.told}
         self._rpc.notify("textDocument/didChange", {"textDocument": named, "contentChanges": [{"text": text}]})
+        return now
 
     def _ask_anew(self, document: TextDocument) -> None:
         """Have a text judged again because others changed: what comes back then carries a number that proves it.
@@ -218,7 +212,7 @@ class LspServer:
                 self.open(path)
         told = [{"uri": uri_of(path), "type": kind} for path, kind in changes.items()]
         if told:
-            self._last_change = self._loop.time()
+            self._settling.changed(self._loop.time())
             self._rpc.notify("workspace/didChangeWatchedFiles", {"changes": told})
 
     # ── diagnostics ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -231,7 +225,7 @@ class LspServer:
         if document is not None and self.offers("diagnosticProvider"):
             return await self._pull(document, seconds)
         deadline = self._loop.time() + seconds
-        if document is not None and self._is_overtaken(document):
+        if document is not None and self._settling.is_overtaken(document):
             self._ask_anew(document)
         while not self._is_settled(document):
             left = deadline - self._loop.time()
@@ -240,7 +234,7 @@ class LspServer:
                 return False
             self._news.clear()
             try:
-                async with asyncio.timeout(min(left, QUIET_SECONDS)):
+                async with asyncio.timeout(min(left, settling.QUIET_SECONDS)):
                     await self._news.wait()
             except TimeoutError:
                 continue
@@ -249,22 +243,8 @@ class LspServer:
     def _is_settled(self, document: TextDocument | None) -> bool:
         now = self._loop.time()
         if document is None:
-            latest = max((each.at for each in self.known.values()), default=0.0)
-            quiet = now - max(self._last_change, latest) >= QUIET_EVERYWHERE_SECONDS
-            return not self._working and quiet and 0.0 < self._told_everywhere <= latest
-        known = self.known.get(document.path)
-        if known is None or self._working:  # who still works may number what it knew of the text before
-            return False
-        if self._numbers_its_words:
-            return known.version is not None and known.version >= document.told
-        return known.at >= self._last_change and now - known.at >= QUIET_SECONDS
-
-    def _is_overtaken(self, document: TextDocument) -> bool:
-        """Has another text changed since this one was sent to be judged, and was it?"""
-        known = self.known.get(document.path)
-        if known is None or known.version is None or known.version < document.told:
-            return False
-        return self._asked[document.path] < self._last_change
+            return self._settling.is_settled_everywhere(now)
+        return self._settling.is_settled(document, now)
 
     async def _pull(self, document: TextDocument, seconds: float) -> bool:
         """A server that can be asked answers for the text it has, which is ours."""
@@ -280,48 +260,28 @@ class LspServer:
                 raise
             return False
         if report.kind == "full":
-            self._know(document.path, report.items, version)
+            self._settling.keep(document.path, report.items, version, self._loop.time())
         return version == document.told
 
     # ── what the server says ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _hear(self, method: str, params: Raw) -> None:
         if method == "textDocument/publishDiagnostics":
-            self._published(msgspec.json.decode(params, type=PublishedDiagnostics, strict=False))
+            said = msgspec.json.decode(params, type=PublishedDiagnostics, strict=False)
+            if self._settling.publish(said, self._loop.time()):
+                self._news.set()
+                self._changed()
         elif method == "$/progress":
             self._progress(msgspec.json.decode(params, type=LspProgress))
         elif method in ("window/logMessage", "window/showMessage"):
             log.debug("%s: %s", self.spec.name, bytes(params)[:500].decode(errors="replace"))
 
-    def _published(self, said: PublishedDiagnostics) -> None:
-        path = messages.path_of(said.uri)
-        known = self.known.get(path)
-        if (
-            known is not None
-            and said.version is not None
-            and known.version is not None
-            and said.version < known.version
-        ):
-            return
-        self._numbers_its_words |= said.version is not None
-        self._know(path, said.diagnostics, said.version)
-        self._news.set()
-        self._changed()
-
-    def _know(self, path: str, said: list[LspDiagnostic], version: int | None) -> None:
-        items = [messages.diagnostic(each, path) for each in said[:MAX_OF_ONE]]
-        self.known.keep(path, FileDiagnostics(items, version, self._loop.time()))
-
     def _progress(self, said: LspProgress) -> None:
         if said.kind == "begin":
-            self._begin(said.token)
+            self._settling.begin_work(said.token)
         elif said.kind == "end":
-            self._working.discard(str(said.token))
+            self._settling.end_work(said.token)
             self._news.set()
-
-    def _begin(self, token: int | str) -> None:
-        if len(self._working) < MAX_WORKING:
-            self._working.add(str(token))
 
     def _serve(self, method: str, params: Raw) -> Any:
         match method:
@@ -331,7 +291,7 @@ class LspServer:
             case "workspace/workspaceFolders":
                 return [{"uri": uri_of(self._folder), "name": os.path.basename(self._folder)}]
             case "window/workDoneProgress/create":
-                self._begin(msgspec.json.decode(params, type=LspProgress).token)
+                self._settling.begin_work(msgspec.json.decode(params, type=LspProgress).token)
                 return None
             case "client/registerCapability" | "client/unregisterCapability":
                 return None
@@ -344,16 +304,16 @@ class LspServer:
 
     def _setting(self, section: str) -> Any:
         found = self.spec.settings.get(section, {})
-        if not self.whole_workspace:
+        if not self._whole_workspace:
             return found
-        self._told_everywhere = self._told_everywhere or self._loop.time()
+        self._settling.told_everywhere(self._loop.time())
         return _whole(found)
 
     def look_everywhere(self) -> None:
         """From now on report on files that nobody has opened, too."""
-        if not self.whole_workspace:
-            self.whole_workspace = True
-            self._last_change = self._loop.time()
+        if not self._whole_workspace:
+            self._whole_workspace = True
+            self._settling.changed(self._loop.time())
             self._rpc.notify("workspace/didChangeConfiguration", {"settings": {}})
 
 
