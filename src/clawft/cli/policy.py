@@ -14,6 +14,7 @@ from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, paint, print_json, print_paragraph, print_table
 from clawft.cli.tool import not_found
 from clawft.model import Allow, Ask, Deny, Grant, Verdict
+from clawft.model.verdict import strictest
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
@@ -57,8 +58,6 @@ def _print_told(explanation: Explanation, options: Options) -> int:
 
 
 async def explain(app: App, options: Options) -> Explanation:
-    from clawft.model.verdict import strictest  # only where something is explained
-
     entry = app.gateway.tools.find(options.name)
     if entry is None:
         raise not_found(app, options.name)

@@ -8,7 +8,7 @@
 | commands and addresses in arguments | `security`; `allow_once` asks where a rule leaves it to the person |
 | what comes back | `result`, with `shortening`; `redaction` |
 | what is written down | `audit` |
-| what editors may be asked for | `editors` |
+| what editors hold unsaved, and hear of what is written | `editors` |
 | a question of a guard's own | `asking` |
 
 To add one: a class here, and a row in `App._guards`, outermost first.

@@ -1,14 +1,22 @@
-"""How often a server may be restarted, and how long we wait before. Pure but for the dice."""
+"""Whether a server is tried again, how often, and how long we wait before. Pure but for the dice."""
 
 from __future__ import annotations
 
 from collections import deque
+
+from clawft.errors import ConfigError, ProtocolFailure, SpawnFailed
 
 FIRST_SECONDS = 0.5
 LONGEST_SECONDS = 30.0
 JITTER = 0.2
 MAX_RESTARTS = 5
 WINDOW_SECONDS = 60.0
+NO_USE_TO_TRY_AGAIN = (SpawnFailed, ConfigError, ProtocolFailure)
+
+
+def is_final(error: Exception) -> bool:
+    """It would be the same the next time."""
+    return isinstance(error, NO_USE_TO_TRY_AGAIN) and not (isinstance(error, SpawnFailed) and error.passing)
 
 
 class Backoff:

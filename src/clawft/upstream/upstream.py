@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from clawft.errors import (
     ClawftError,
-    ConfigError,
     JsonRpcFailure,
     LinkClosed,
     LinkError,
     NeedsAuth,
     NotConnected,
     ProtocolFailure,
-    SpawnFailed,
 )
 from clawft.link.faults import Faults
 from clawft.model import Era, Tool
 from clawft.store.concealed_secrets import conceal
-from clawft.upstream.backoff import Backoff
+from clawft.upstream.backoff import Backoff, is_final
 from clawft.upstream.flights import Flight, sharer
 from clawft.upstream.gate import Gate
 from clawft.upstream.health import MAX_MISSES, Health, HealthFinding
@@ -46,7 +44,6 @@ OPEN_SECONDS = 60.0
 """For everything until a server is ready: start, handshake, lists."""
 MAX_ERROR_CHARS = 2_000
 """Of why a server is not there, as it is told."""
-NO_USE_TO_TRY_AGAIN = (SpawnFailed, ConfigError, ProtocolFailure)
 
 log = logging.getLogger("clawft.upstream")
 
@@ -54,13 +51,6 @@ LIST_CHANGED = {
     "notifications/tools/list_changed",
     "notifications/prompts/list_changed",
     "notifications/resources/list_changed",
-}
-
-_OF_INTEREST = {
-    "notifications/resources/updated": Interest.updated,
-    "notifications/tasks": Interest.task_changed,
-    "notifications/tasks/status": Interest.task_changed,
-    "notifications/subscriptions/acknowledged": Interest.acknowledged,
 }
 
 
@@ -245,8 +235,7 @@ class Upstream:
             return None
         if self.state is not ServerState.PENDING:
             self._move(ServerEvent.LOST)
-        final = isinstance(error, NO_USE_TO_TRY_AGAIN) and not (isinstance(error, SpawnFailed) and error.passing)
-        wait = None if final else self.backoff.next_wait(time.monotonic())
+        wait = None if is_final(error) else self.backoff.next_wait(time.monotonic())
         if wait is None:
             log.error("%s: given up: %s", self.spec.name, self.error)
             self._move(ServerEvent.GAVE_UP)
@@ -362,9 +351,7 @@ class Upstream:
     def noticed(self, notification: Notification, stream: int | None) -> None:
         if notification.method in LIST_CHANGED:
             self._list_changed()
-        elif notification.method in _OF_INTEREST:
-            _OF_INTEREST[notification.method](self.interest, notification.params)
-        else:
+        elif not self.interest.heard(notification.method, notification.params):
             self._surroundings.noticed(self, notification, stream)
 
     async def asked(self, request: Request, stream: int | None) -> Mapping[str, Any]:

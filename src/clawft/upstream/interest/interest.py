@@ -122,6 +122,19 @@ class Interest:
 
     # ── what the server says ─────────────────────────────────────────────────────────────────────────────────────────
 
+    def heard(self, method: str, params: bytes) -> bool:
+        """Pass on a notice of the server. False if it is about something else."""
+        match method:
+            case "notifications/resources/updated":
+                self.updated(params)
+            case "notifications/tasks" | "notifications/tasks/status":
+                self.task_changed(params)
+            case "notifications/subscriptions/acknowledged":
+                self.acknowledged(params)
+            case _:
+                return False
+        return True
+
     def when_updated(self, heard: Callable[[str], None]) -> None:
         """Have it told of every resource that changes, watched or not."""
         self._when_updated.append(heard)
