@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clawft.link.http_in.backlog import Backlog
 from clawft.link.http_in.exchange import Address, HttpExchange
 from clawft.link.http_in.head import MAX_KNOWN_HEADS, Head, KnownHeads, Limits, Refusal
 from clawft.link.http_in.reader import RequestReader
@@ -41,13 +42,11 @@ class Forgetful(KnownHeads):
 class NoPeer:
     client: Address | None = None
     server: Address | None = None
-    blocked_since = 0.0
+    backlog = Backlog()
 
     def write(self, data: bytes | memoryview) -> None: ...
 
     def hear(self) -> None: ...
-
-    async def drained(self) -> None: ...
 
 
 Found = tuple[list[tuple[Head, bytes | None]], bool, bool, Refusal | None]

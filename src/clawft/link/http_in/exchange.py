@@ -16,6 +16,7 @@ from clawft.link.http_in.answer import (
     known_frame,
     refusal_answer,
 )
+from clawft.link.http_in.backlog import Backlog
 from clawft.link.http_in.head import Head, Refusal
 
 Message = MutableMapping[str, Any]
@@ -34,15 +35,12 @@ class ConnectionPeer(Protocol):
 
     client: Address | None
     server: Address | None
-    blocked_since: float
+    backlog: Backlog
 
     def write(self, data: bytes | memoryview) -> None: ...
 
     def hear(self) -> None:
         """Go on reading the body, if reading was stopped."""
-
-    async def drained(self) -> None:
-        """Return once there is room to write; raises ConnectionResetError when the client has gone."""
 
 
 class HttpExchange:
@@ -208,8 +206,8 @@ class HttpExchange:
         if last:
             self.ended = True
             self.wake()
-        elif peer.blocked_since:
-            await peer.drained()
+        elif peer.backlog.since:
+            await peer.backlog.taken()
 
     async def _write_pieces(self, prefix: bytes, body: memoryview, suffix: bytes) -> None:
         peer = self.peer
@@ -217,8 +215,8 @@ class HttpExchange:
         peer.write(prefix)
         for at in range(0, len(body), PIECE_BYTES):
             peer.write(body[at : at + PIECE_BYTES])
-            if peer.blocked_since:
-                await peer.drained()
+            if peer.backlog.since:
+                await peer.backlog.taken()
         self.sending = 0
         peer.write(suffix)
 

@@ -8,13 +8,14 @@ from contextvars import copy_context
 from typing import Final, cast
 
 from clawft.link.http_in.answer import refusal_answer
+from clawft.link.http_in.backlog import Backlog
 from clawft.link.http_in.exchange import Address, HttpExchange
 from clawft.link.http_in.head import Head, Refusal
 from clawft.link.http_in.reader import SLICE_BYTES, RequestReader
 from clawft.link.http_in.roster import WAITS, ConnectionRoster
 from clawft.link.http_in.sent_ahead import Ahead
 from clawft.link.http_in.socket_ends import address_of, has_left, home_of
-from clawft.link.share.unread import IDLE_SECONDS, Taker
+from clawft.link.share.unread import IDLE_SECONDS
 
 HOLD_BYTES: Final = 16 * 1024
 """Bytes held for later, of a body or of the next requests, before reading stops."""
@@ -42,10 +43,10 @@ class Connection(asyncio.Protocol):
         self.current: HttpExchange | None = None
         self.task: asyncio.Task[None] | None = None
         self._idle: asyncio.Future[None] | None = None
-        self.blocked_since = 0.0
         self._roster = roster
         self._limits = roster.limits
         self._now = roster.loop.time
+        self.backlog = Backlog()
         self._reader = RequestReader(roster.limits, roster.known, self._begin)
         self._heard = self._idle_since = self._head_since = self._now()
         self._served = False
@@ -56,8 +57,6 @@ class Connection(asyncio.Protocol):
         """More of its body is read when it is its turn."""
         self._gone = False
         self._close_by = 0.0
-        self._room: asyncio.Event | None = None
-        self._unread: Taker | None = None
 
     # The transport calls
 
@@ -107,12 +106,9 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone = self._deaf = True
         self._ahead.let_go()
-        if self._unread is not None:
-            self._unread.took_all()
         if self.current is not None:
             self.current.leave()
-        if self._room is not None:
-            self._room.set()
+        self.backlog.leave()
         if self.current is None:
             self._leave()
             self._wake()
@@ -123,16 +119,10 @@ class Connection(asyncio.Protocol):
         self._reader.close()
 
     def pause_writing(self) -> None:
-        self.blocked_since = self._now()
-        self._unread = self._unread or Taker(self._untaken, self._cut_off, patience=IDLE_SECONDS)
-        self._unread.wait()
+        self.backlog.begin(self._now(), self._untaken, self._cut_off)
 
     def resume_writing(self) -> None:
-        self.blocked_since = 0.0
-        if self._unread is not None:
-            self._unread.took_all()
-        if self._room is not None:
-            self._room.set()
+        self.backlog.end()
 
     # Bytes in
 
@@ -248,8 +238,8 @@ class Connection(asyncio.Protocol):
 
     async def _answer(self, exchange: HttpExchange) -> None:
         try:
-            if self.blocked_since:  # who does not take its answers is given no more of them
-                await self.drained()
+            if self.backlog.since:  # who does not take its answers is given no more of them
+                await self.backlog.taken()
             await self._roster.serve(exchange)
         except Exception as error:  # noqa: BLE001 - whatever the application raises becomes a 500 and a log line
             exchange.crash(error)
@@ -301,14 +291,6 @@ class Connection(asyncio.Protocol):
     def write(self, data: bytes | memoryview) -> None:
         if not self._gone and not self._close_by:
             self._transport.write(data)
-
-    async def drained(self) -> None:
-        self._room = self._room or asyncio.Event()
-        while self.blocked_since and not self._gone:
-            self._room.clear()
-            await self._room.wait()
-        if self._gone:
-            raise ConnectionResetError("the client has gone")
 
     def _untaken(self) -> int:
         """Bytes of answers that are here still."""
@@ -401,8 +383,8 @@ class Connection(asyncio.Protocol):
         elif self._close_by:
             if now > self._close_by:
                 self._transport.abort()
-        elif self.blocked_since:
-            if now - self.blocked_since > limits.write_seconds:
+        elif self.backlog.since:
+            if now - self.backlog.since > limits.write_seconds:
                 self._transport.abort()
         elif self.current is not None:
             if self._reader.reading is self.current and self._late_body(self.current, now):
