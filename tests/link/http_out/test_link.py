@@ -13,7 +13,7 @@ from aiohttp import web
 
 from clawft.errors import LinkClosed, LinkError, LinkRefused, MessageTooLong, NeedsAuth, RequestTimeout, SessionLost
 from clawft.link.base import OutgoingRequest
-from clawft.link.http_out.client import refusal
+from clawft.link.http_out.answer import refusal
 from clawft.link.http_out.link import HttpLink
 from clawft.link.patience import Patience
 from clawft.upstream.pool import Pool

@@ -24,22 +24,20 @@ from clawft.errors import (
     WireError,
 )
 from clawft.link.base import Credentials, Incoming, LinkKind, Lost, OutgoingRequest
-from clawft.link.http_out.client import (
-    ASIDE_SECONDS,
+from clawft.link.http_out.answer import (
     NO_ANSWER_STATUS,
-    ClientExchange,
-    ClientLink,
     answers,
-    close_client,
     is_failure,
     is_unknown_method,
+    may_answer,
     no_message,
-    open_client,
     read_body,
     refusal,
     refused,
 )
-from clawft.link.http_out.events import EVENTS, MAX_RETRY_SECONDS, SHOWN_BAD_EVENTS, StreamPlace, events_of
+from clawft.link.http_out.client import ASIDE_SECONDS, ClientLink, close_client, open_client
+from clawft.link.http_out.events import EVENTS, MAX_RETRY_SECONDS, StreamPlace, events_of
+from clawft.link.http_out.exchange import ClientExchange
 from clawft.link.http_out.notice_stream import NoticeStream
 from clawft.link.patience import Patience, within
 from clawft.link.share.turns import LinkSender
@@ -48,8 +46,7 @@ from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.headers import encode_value
 from clawft.wire.inplace import LARGE
 from clawft.wire.jsonrpc import reading, writing
-from clawft.wire.jsonrpc.batches import is_batch, unpack, unread_answers
-from clawft.wire.jsonrpc.likely import likely_answer
+from clawft.wire.jsonrpc.batches import is_batch, unpack
 from clawft.wire.jsonrpc.messages import Failure, Message, Notification, Request, Response
 from clawft.wire.sse import SseEvent
 
@@ -253,7 +250,7 @@ class HttpLink(ClientLink):
         try:
             return reading.decode(member)
         except WireError as wrong:
-            if _is_meant_for(id, member):
+            if may_answer(member, id):
                 raise
             self._note_bad_event(wrong)
             return None
@@ -316,14 +313,9 @@ class HttpLink(ClientLink):
             return reading.decode(data)
         except WireError as wrong:
             self._note_bad_event(wrong)
-            if _is_meant_for(id, data):
+            if may_answer(data, id):
                 raise LinkClosed(f"{self._url} sent an answer that is no message: {wrong}") from None
             return None
-
-    def _note_bad_event(self, wrong: WireError) -> None:
-        self._bad_events += 1
-        if self._bad_events <= SHOWN_BAD_EVENTS:
-            log.warning("%s sent an event that is no message: %s", self._url, wrong)
 
     async def _listen_once(self, place: StreamPlace) -> bool:
         """The stream for what belongs to no request, to its end; False if there is none."""
@@ -362,10 +354,3 @@ class HttpLink(ClientLink):
                 pass
         except LinkError:
             log.debug("%s did not take our goodbye", self._url)
-
-
-def _is_meant_for(id: int | None, data: bytes) -> bool:
-    """Is something that cannot be read the answer to this request, or may that be among it?"""
-    if id is None:
-        return False
-    return likely_answer(data) == b"%d" % id or unread_answers(data) != ""

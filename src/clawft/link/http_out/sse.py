@@ -21,20 +21,9 @@ from clawft.errors import (
     WireError,
 )
 from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest
-from clawft.link.http_out.client import (
-    ASIDE_SECONDS,
-    CONNECT_SECONDS,
-    NO_ANSWER_STATUS,
-    ClientLink,
-    answers,
-    close_client,
-    is_page,
-    no_message,
-    open_client,
-    read_body,
-    refused,
-)
-from clawft.link.http_out.events import EVENTS, SHOWN_BAD_EVENTS, events_of
+from clawft.link.http_out.answer import NO_ANSWER_STATUS, answers, is_page, no_message, read_body, refused
+from clawft.link.http_out.client import ASIDE_SECONDS, CONNECT_SECONDS, ClientLink, close_client, open_client
+from clawft.link.http_out.events import EVENTS, events_of
 from clawft.link.patience import Patience, within
 from clawft.link.share.turns import LinkSender
 from clawft.wire.correlate import OpenRequests
@@ -231,9 +220,7 @@ class SseLink(ClientLink):
             if members and self._batches:
                 awaited = [self._take_message(member) for member in members]
                 return any(awaited)
-            self._bad_events += 1
-            if self._bad_events <= SHOWN_BAD_EVENTS:
-                log.warning("%s sent an event that is no message: %s", self._url, wrong)
+            self._note_bad_event(wrong)
             for each in members or (data,):
                 self._fail(likely_answer(each), ProtocolFailure(f"the answer is no message: {wrong}"))
             if not members and (why := unread_answers(data)):

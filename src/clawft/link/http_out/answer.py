@@ -1,0 +1,98 @@
+"""What came back for a request: an answer to it, or what else its status and body mean."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from clawft.errors import METHOD_NOT_FOUND, LinkClosed, LinkRefused, MessageTooLong, ProtocolFailure, WireError
+from clawft.link.share.turns import ALONE_FROM, AwaitedTurn, LinkSender
+from clawft.wire.headers import legible
+from clawft.wire.jsonrpc import reading
+from clawft.wire.jsonrpc.batches import unread_answers
+from clawft.wire.jsonrpc.likely import likely_answer
+from clawft.wire.jsonrpc.messages import NULL, Failure, Response
+
+if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
+    from aiohttp import ClientResponse
+
+NO_ANSWER_STATUS = 300
+"""From here on a status is no answer: we follow no redirects, as they could lead our headers to someone else."""
+READ_AHEAD = 64 * 1024
+"""Bytes of an answer that wait to be read, about; there may be many answers at a time."""
+EXCERPT = 300
+
+
+async def refused(url: str, response: ClientResponse) -> LinkRefused:
+    place = legible(response.headers.get("Location", ""))
+    excerpt = b"it has moved to " + place.encode() if place else await response.content.read(EXCERPT)
+    return refusal(url, response.status, excerpt)
+
+
+def refusal(url: str, status: int, body: bytes) -> LinkRefused:
+    """A page is for people: its beginning would tell nobody what is wrong."""
+    if is_page(body):
+        said, hint = _PAGE, _PAGE_HINT
+    else:
+        said, hint = " ".join(body[:EXCERPT].decode(errors="replace").split()), ""
+    told = f"{url} answered with status {status}"
+    return LinkRefused(f"{told}: {said}" if said else told, http_status=status, hint=hint)
+
+
+async def read_body(url: str, response: ClientResponse, limit: int, sender: LinkSender) -> bytes:
+    """The whole of an answer, large ones one at a time. Raises MessageTooLong."""
+    # BytesIO gives its bytes away without a copy; it is closed, as what ends badly may be kept by its own traceback
+    with AwaitedTurn(sender, response.close) as turn, BytesIO() as whole:
+        async for part in response.content.iter_chunked(READ_AHEAD):
+            whole.write(part)
+            size = whole.tell()
+            if size > limit:
+                raise MessageTooLong(f"{url} sent more than {limit} bytes")
+            if size >= ALONE_FROM:
+                await turn.wait(size)
+        return whole.getvalue()
+
+
+def no_message(url: str, body: bytes, wrong: WireError) -> LinkClosed:
+    if is_page(body):
+        return LinkClosed(f"{url} answered with {_PAGE}", hint=_PAGE_HINT)
+    return LinkClosed(f"{url} sent something that is no message: {wrong}")
+
+
+def is_page(body: bytes) -> bool:
+    return body.lstrip()[:1] == b"<"
+
+
+_PAGE, _PAGE_HINT = "a web page, and no message", "is this the address of an MCP server? Many end in /mcp"
+
+
+def is_failure(body: bytes) -> bool:
+    try:
+        return isinstance(reading.decode(body), Failure)
+    except WireError:
+        return False
+
+
+def is_unknown_method(body: bytes, id: int) -> bool:
+    """Is it this very request that was not found, and not the session?"""
+    try:
+        answer = reading.decode(body)
+        if not isinstance(answer, Failure) or answer.id != b"%d" % id:
+            return False
+        return answer.read().error_code == METHOD_NOT_FOUND
+    except (WireError, ProtocolFailure):
+        return False
+
+
+def answers(message: Response | Failure, id: int | None) -> bool:
+    """An error may come without our id: a server that could not read the request did not see it."""
+    if id is None:
+        return False
+    return message.id == b"%d" % id or (isinstance(message, Failure) and message.id == NULL)
+
+
+def may_answer(data: bytes, id: int | None) -> bool:
+    """Is something that cannot be read the answer to this request, or may that be among it?"""
+    if id is None:
+        return False
+    return likely_answer(data) == b"%d" % id or unread_answers(data) != ""
