@@ -1,14 +1,12 @@
 """Families that are loaded when they are first called: what they offer stands in `definitions.json` beside this file.
 
 Making the definitions of all tools costs a third of a start, and most of them are never called. The file is made by
-`python -m clawft.builtin.lazy`. It counts only while the code it was made from has its size; a family that was changed
-since is loaded at once, and a test asks for the file to be made again.
+`python -m clawft.builtin.lazy`, and comes with the code it was made from: a test makes it anew and compares.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -132,41 +130,27 @@ class _Written(Struct, omit_defaults=True):
     needs: Capabilities = Capabilities()
 
 
-class _File(Struct):
-    code: int
-    families: dict[str, list[_Written]]
-
-
 class _View(Struct):
     name: str
     annotations: Annotations = Annotations()
 
 
-_file = msgspec.json.Decoder(_File)
+_families = msgspec.json.Decoder(dict[str, list[_Written]])
 _view = msgspec.json.Decoder(_View)
 
 
 def _known() -> Mapping[str, tuple[Tool, ...]]:
-    """What the file says, if it still speaks of this code."""
+    """What the file says. Where it is missing each family says so itself, and is loaded for that."""
     try:
-        written = _file.decode(FILE.read_bytes())
+        written = _families.decode(FILE.read_bytes())
     except (OSError, msgspec.DecodeError):
         return {}
-    if written.code != size_of_the_code():
-        return {}
-    return {name: tuple(map(_tool, tools)) for name, tools in written.families.items()}
+    return {name: tuple(map(_tool, tools)) for name, tools in written.items()}
 
 
 def _tool(written: _Written) -> Tool:
     view = _view.decode(written.wire)
     return Tool(view.name, bytes(written.wire), view.annotations, written.alias, written.task, written.needs)
-
-
-def size_of_the_code() -> int:
-    """Bytes of all that definitions are made from. A look, not a proof: a test makes them anew and compares."""
-    package = Path(__file__).parent
-    folders = (package.parent / "provider", package, *(Path(e.path) for e in os.scandir(package) if e.is_dir()))
-    return sum(e.stat().st_size for folder in folders for e in os.scandir(folder) if e.name.endswith(".py"))
 
 
 def made(providers: Sequence[Provider]) -> bytes:
@@ -176,7 +160,7 @@ def made(providers: Sequence[Provider]) -> bytes:
         for provider in providers
         if provider.namespace not in ALWAYS_LOADED
     ]
-    return b'{"code":%d,"families":{\n%b}}\n' % (size_of_the_code(), b",\n".join(families))
+    return b"{\n%b}\n" % b",\n".join(families)
 
 
 def _line(tool: Tool) -> bytes:
