@@ -7,6 +7,7 @@ from clawft.guard.permission import Permission, unknown
 from clawft.guard.pipeline import Finish, Guard
 from clawft.guard.sides import ListGuard
 from clawft.model import Call, Caller, Grant, Next, Origin, Reply, Tool
+from clawft.model.protocols import is_of
 from tests.guard.support import answers, call, way
 from tests.requirements import requirement
 
@@ -100,8 +101,8 @@ def permission() -> Permission:
 @requirement("GUARD-02")
 def test_permission_has_a_list_side() -> None:
     guard: Guard = permission()
-    assert isinstance(guard, ListGuard)
-    assert not isinstance(Noted("a", []), ListGuard)
+    assert is_of(guard, ListGuard)
+    assert not is_of(Noted("a", []), ListGuard)
 
 
 @requirement("GUARD-06", "GUARD-07", "T-7.10", "T-7.19", "AC-16")

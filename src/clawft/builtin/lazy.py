@@ -28,6 +28,7 @@ from clawft.model import (
     TaskSupport,
     Tool,
 )
+from clawft.model.protocols import is_of
 from clawft.provider.base import Changes, Changing, Provider, RawProvider, ResourceProvider, end_of
 
 ALWAYS_LOADED = frozenset({"weft"})
@@ -58,7 +59,7 @@ class LazyFamily:
 
     async def run(self, call: Call) -> Reply:
         provider = self._loaded or await self._arrived()
-        return await (provider.run(call) if isinstance(provider, RawProvider) else end_of(provider)(call))
+        return await (provider.run(call) if is_of(provider, RawProvider) else end_of(provider)(call))
 
     async def load(self) -> Provider:
         """The family itself, loaded if it is not."""
@@ -94,14 +95,14 @@ class LazyResources(LazyFamily):
         if all(each.uri != uri for each in self.list_resources()):
             return None
         provider = self._loaded or await self._arrived()
-        return await provider.read_resource(uri) if isinstance(provider, ResourceProvider) else None
+        return await provider.read_resource(uri) if is_of(provider, ResourceProvider) else None
 
     def watch(self, changes: Changes) -> None:
         self._changes = changes
 
     def _ended(self, loading: asyncio.Future[Provider]) -> None:
         super()._ended(loading)
-        if self._loaded is not None and self._changes is not None and isinstance(self._loaded, Changing):
+        if self._loaded is not None and self._changes is not None and is_of(self._loaded, Changing):
             self._loaded.watch(self._changes)
 
 

@@ -24,7 +24,7 @@ from clawft.gateway.folders import Folders
 from clawft.gateway.offer.basis import Basis
 from clawft.gateway.offer.listing import DEFAULT_PAGE, Pages
 from clawft.gateway.offer.prompts import Prompts
-from clawft.gateway.offer.registered_provider import RegisteredProvider, is_of
+from clawft.gateway.offer.registered_provider import RegisteredProvider
 from clawft.gateway.offer.resources import Resources
 from clawft.gateway.offer.roster import Roster
 from clawft.gateway.offer.shared_uris import SharedUris
@@ -35,6 +35,7 @@ from clawft.guard.permission import unknown
 from clawft.guard.pipeline import Guard, Pipeline
 from clawft.guard.sides import Sides
 from clawft.model import EMPTY_OBJECT, Call, Caller, LogLevel, Next, Origin, Reply, Shortcut, SilentTalk, Talk, Tool
+from clawft.model.protocols import is_of
 from clawft.provider.base import (
     Changing,
     ExtendedProvider,
@@ -105,8 +106,7 @@ class Gateway:
     def register(self, provider: Provider, *, server: str = "", trusted: bool = True) -> None:
         """Offer what this provider has. `server` names the external server behind it, if there is one."""
         self._roster.add(RegisteredProvider(provider, Origin(provider.namespace, server, trusted)))
-        if isinstance(provider, Changing):
-            provider.watch(self)
+        self._watch(provider)
         self._announce(provider)
 
     def unregister(self, namespace: str) -> None:
@@ -119,6 +119,10 @@ class Gateway:
         self._roster.arrange(namespaces)
         self.tools.forget()
         self.shared.forget()
+
+    def _watch(self, provider: object) -> None:
+        if is_of(provider, Changing):
+            provider.watch(self)
 
     def _announce(self, provider: Provider) -> None:
         personal = is_of(provider, PersonalProvider)
@@ -134,7 +138,7 @@ class Gateway:
     def extensions(self, caller: Caller) -> dict[str, Any]:
         """What the providers this caller reaches know beside the protocol."""
         reached = (known.provider for known in self._roster if self._reaches(known, caller))
-        extended = (each.extensions for each in reached if isinstance(each, ExtendedProvider))
+        extended = (each.extensions for each in reached if is_of(each, ExtendedProvider))
         return {name: settings for each in extended for name, settings in each.items()}
 
     def _reaches(self, known: RegisteredProvider, caller: Caller) -> bool:

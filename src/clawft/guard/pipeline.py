@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import compress
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from msgspec import Struct
 
 from clawft.model import Call, Finish, Next, Origin, Reply, Shortcut, StartErrand, Tool, Witness
+from clawft.model.protocols import is_of
 
 
 class Guard(Protocol):
@@ -25,7 +26,6 @@ class Guard(Protocol):
         ...
 
 
-@runtime_checkable
 class QuickGuard(Protocol):
     """A guard that can tell at once, for most calls, that it has nothing to say about them."""
 
@@ -34,7 +34,6 @@ class QuickGuard(Protocol):
         ...
 
 
-@runtime_checkable
 class ReplyGuard(Protocol):
     """A guard that has to see every result, also one that comes after its call has been answered.
 
@@ -56,9 +55,9 @@ class _Part(Struct, frozen=True):
 def _part(guard: Guard) -> _Part:
     return _Part(
         guard,
-        guard if isinstance(guard, Witness) else None,
-        guard.passes if isinstance(guard, QuickGuard) else None,
-        guard.finish if isinstance(guard, ReplyGuard) else None,
+        guard if is_of(guard, Witness) else None,
+        guard.passes if is_of(guard, QuickGuard) else None,
+        guard.finish if is_of(guard, ReplyGuard) else None,
     )
 
 

@@ -6,7 +6,7 @@ A guard has any of these sides by having its methods; each is found once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import msgspec
 from msgspec import Struct
@@ -14,6 +14,7 @@ from msgspec import Struct
 from clawft.errors import NotApproved
 from clawft.guard.pipeline import Guard, ReplyGuard
 from clawft.model import Call, Caller, Capabilities, Origin, Reply, Talk, Tool
+from clawft.model.protocols import is_of
 from clawft.policy.beside_tools import PROMPTS
 
 
@@ -32,14 +33,12 @@ def unasked(caller: Caller) -> Caller:
     return msgspec.structs.replace(caller, capabilities=Capabilities())
 
 
-@runtime_checkable
 class ListGuard(Protocol):
     """A guard with a list side: the same rule decides what is listed and what can be called."""
 
     def shows(self, names: Sequence[str], caller: Caller) -> bool: ...
 
 
-@runtime_checkable
 class FaceGuard(Protocol):
     """A guard that may withhold what a tool says of itself. Asked when a list is made, and never for a call."""
 
@@ -48,7 +47,6 @@ class FaceGuard(Protocol):
         ...
 
 
-@runtime_checkable
 class BesideGuard(Protocol):
     """A guard that is asked about what a server has beside its tools, too: its prompts and resources."""
 
@@ -61,7 +59,6 @@ class BesideGuard(Protocol):
         ...
 
 
-@runtime_checkable
 class ContentsGuard(Protocol):
     """A guard that sees what is read beside the tools, too: the contents of a resource, the messages of a prompt."""
 
@@ -74,11 +71,11 @@ class Sides:
     """Those of all guards, as one."""
 
     def __init__(self, guards: Sequence[Guard]) -> None:
-        self._lists = [guard for guard in guards if isinstance(guard, ListGuard)]
-        self._faces = [guard for guard in guards if isinstance(guard, FaceGuard)]
-        self._beside = [guard for guard in guards if isinstance(guard, BesideGuard)]
-        self._contents = [guard for guard in reversed(guards) if isinstance(guard, ContentsGuard)]
-        self._replies = [guard for guard in reversed(guards) if isinstance(guard, ReplyGuard)]
+        self._lists = [guard for guard in guards if is_of(guard, ListGuard)]
+        self._faces = [guard for guard in guards if is_of(guard, FaceGuard)]
+        self._beside = [guard for guard in guards if is_of(guard, BesideGuard)]
+        self._contents = [guard for guard in reversed(guards) if is_of(guard, ContentsGuard)]
+        self._replies = [guard for guard in reversed(guards) if is_of(guard, ReplyGuard)]
 
     def shows(self, names: Sequence[str], caller: Caller) -> bool:
         """May this caller see what goes by these names?"""

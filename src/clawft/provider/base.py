@@ -33,6 +33,7 @@ from clawft.model import (
     SentErrand,
     Tool,
 )
+from clawft.model.protocols import is_of
 
 
 @runtime_checkable
@@ -245,7 +246,7 @@ _arguments = msgspec.json.Decoder(dict[str, Any])
 
 def end_of(provider: Provider) -> Next:
     """The last step of the way down: how this provider is called."""
-    if isinstance(provider, RawProvider):
+    if is_of(provider, RawProvider):
         return provider.run
 
     async def decode_and_call(call: Call) -> Reply:

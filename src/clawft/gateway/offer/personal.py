@@ -11,6 +11,7 @@ from clawft.catalog.snapshot import Snapshot
 from clawft.errors import ClawftError
 from clawft.gateway.offer.registered_provider import RegisteredProvider
 from clawft.model import Caller, Tool
+from clawft.model.protocols import is_of
 from clawft.policy.grant import may_see_some
 from clawft.provider.base import PersonalProvider, Provider
 
@@ -32,7 +33,7 @@ class PersonalOffers:
         return bool(self._providers)
 
     def add(self, known: RegisteredProvider) -> None:
-        if isinstance(known.provider, PersonalProvider):
+        if is_of(known.provider, PersonalProvider):
             self._providers[known.origin.namespace] = known.provider
             self._heads[known.origin.namespace] = names.accepted(known.origin, Tool("", b""))
 

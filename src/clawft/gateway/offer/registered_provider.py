@@ -10,6 +10,7 @@ from typing import TypeGuard, TypeVar
 from msgspec import Struct
 
 from clawft.model import Caller, Next, Origin, StartErrand
+from clawft.model.protocols import is_of
 from clawft.provider.base import PageProvider, Provider, ResourceProvider, StartingProvider, WatchedProvider, end_of
 
 T = TypeVar("T")
@@ -30,7 +31,7 @@ class RegisteredProvider(Struct, frozen=True, dict=True):
     @cached_property
     def start(self) -> StartErrand | None:
         """How a call is sent on its way, by one that can."""
-        return self.provider.start if isinstance(self.provider, StartingProvider) else None
+        return self.provider.start if is_of(self.provider, StartingProvider) else None
 
     @property
     def owner(self) -> str:
@@ -52,17 +53,6 @@ def has_pages(provider: object) -> TypeGuard[PageProvider]:
 
 def tells(provider: object) -> TypeGuard[WatchedProvider]:
     return is_of(provider, WatchedProvider)
-
-
-_kinds: dict[tuple[type, type], bool] = {}
-
-
-def is_of(provider: object, protocol: type) -> bool:
-    """Is it of this kind? By the class of the provider, once each: to look for all members of a protocol takes long."""
-    key = (type(provider), protocol)
-    if key not in _kinds:
-        _kinds[key] = isinstance(provider, protocol)
-    return _kinds[key]
 
 
 def listed_by(owner: str, things: str, ask: Callable[[], Sequence[T]]) -> tuple[T, ...]:

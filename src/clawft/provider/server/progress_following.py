@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct
 
 from clawft.link.patience import Patience
 from clawft.model import Talk
+from clawft.model.protocols import is_of
 from clawft.provider.base import Courier
 from clawft.provider.server import relay
 
@@ -46,7 +47,7 @@ class ProgressFollowing:
         if said is None or followed is None:
             return
         followed.patience.extend()
-        if isinstance(followed.talk, Courier) and len(params) <= relay.MAX_PROGRESS_BYTES:
+        if len(params) <= relay.MAX_PROGRESS_BYTES and is_of(followed.talk, Courier):
             followed.talk.carry_progress(said.progress, relay.told_of(params))
             return
         total = None if said.total is UNSET else said.total

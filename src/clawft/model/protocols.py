@@ -1,0 +1,28 @@
+"""Which protocols somebody keeps. Pure.
+
+Python looks for all members of a protocol whenever it is asked, and that takes longer than many a call.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TypeGuard, TypeVar
+
+T = TypeVar("T")
+
+_kept: dict[tuple[type, type], bool] = {}
+
+
+def is_of(thing: object, protocol: type[T]) -> TypeGuard[T]:
+    """Has it all that this protocol asks for? Found out once for each class of things."""
+    key = (type(thing), protocol)
+    kept = _kept.get(key)
+    if kept is None:
+        kept = _kept[key] = all(hasattr(thing, name) for name in members(protocol))
+    return kept
+
+
+@cache
+def members(protocol: type) -> tuple[str, ...]:
+    """Methods and properties: what no body is written for is no member."""
+    return tuple(name for name in vars(protocol) if not name.startswith("_"))
