@@ -11,7 +11,7 @@ from clawft.builtin.lazy import LazyFamily, lazily
 from clawft.config.settings import Settings
 from clawft.provider.base import Provider
 from clawft.provider.function import FunctionProvider
-from clawft.store.files import FileStore, state_folder
+from clawft.store.base import KeyValueStore
 
 if TYPE_CHECKING:  # loaded when one of its tools is called, or an editor waits
     from clawft.app.editors import EditorsAtTheDoor
@@ -43,7 +43,9 @@ class Families:
         return provider
 
 
-def _store_for(agent: str, family: str) -> FileStore:
+def _store_for(agent: str, family: str) -> KeyValueStore:
+    from clawft.store.files import FileStore, state_folder  # loaded with what is kept
+
     return FileStore(state_folder(agent, family))
 
 

@@ -15,7 +15,7 @@ from clawft.store.home import PRIVATE_FILE, locked, private_dir, read_plain, wri
 KEY_LENGTH = 32
 MAX_KEPT_BYTES = 4_096
 
-_TOKEN = re.compile(rb"[!-~]{1,%d}" % (MAX_KEPT_BYTES - 1))
+_TOKEN = rb"[!-~]{1,%d}" % (MAX_KEPT_BYTES - 1)
 """What a header can carry; and a longer file was not read to its end."""
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
@@ -31,7 +31,7 @@ def gateway_token(home: Path) -> str:
     """The token that opens our HTTP gateway. Raises InvalidConfig."""
     file = token_file(home)
     token = _kept(file)
-    if _TOKEN.fullmatch(token) is None:
+    if re.fullmatch(_TOKEN, token) is None:
         raise InvalidConfig(f"{file} holds no token that a client could send", hint="remove it: a new one is made")
     if os.name == "posix":
         _close_to_others(file)

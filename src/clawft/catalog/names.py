@@ -6,7 +6,6 @@ up in tables built from these functions; one is never taken apart but behind a h
 
 from __future__ import annotations
 
-import hashlib
 import re
 from enum import Enum
 
@@ -19,7 +18,7 @@ RESERVED = frozenset("git cargo oauth2 rest ide file shell memory web delegate w
 """Namespaces of the built-ins; an external server may not claim one."""
 
 _ODD = re.compile(r"[^A-Za-z0-9_-]")
-_SERVER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_SERVER = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
 _HASH_LENGTH = 8
 
 
@@ -80,6 +79,8 @@ def fit(name: str) -> str:
     safe = _ODD.sub("_", name)
     if safe == name and 0 < len(name) <= MAX_NAME:
         return name
+    import hashlib  # loads OpenSSL; only names that do not fit need it
+
     mark = hashlib.sha256(name.encode()).hexdigest()[:_HASH_LENGTH]
     room = MAX_NAME - _HASH_LENGTH - 1
     if len(safe) > room:
@@ -94,6 +95,6 @@ def refuse_server(name: str) -> str | None:
         return f"{name!r} is the namespace of built-in tools; my-{name} would do"
     if "__" in name:
         return "a server name may not contain '__'"
-    if not _SERVER.fullmatch(name):
+    if not re.fullmatch(_SERVER, name):
         return "a server name is 1 to 64 of A-Z a-z 0-9 _ . - and begins with a letter or digit"
     return None

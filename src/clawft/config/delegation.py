@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from clawft.config import jsonc
 from clawft.config.key import Check, ConfigKey, Texts, is_http
 from clawft.policy.delegation import FLOW_SERVER, DelegationConfig, DelegationRule, Price
 
@@ -123,7 +122,9 @@ def in_foreign(told: Mapping[str, Any]) -> dict[str, Any]:
 
     Read leniently, in camel or snake case: what we do not know, or cannot read, is not ours to judge.
     """
-    table = jsonc.members(told.get("delegation")) or jsonc.members(jsonc.members(told.get("tools")).get("delegation"))
+    from clawft.config.jsonc import members  # only where another program's file is read
+
+    table = members(told.get("delegation")) or members(members(told.get("tools")).get("delegation"))
     named = {_snake(name): value for name, value in table.items()}
     return {_FIELDS[name].name: value for name, value in named.items() if name in _FIELDS and _reads(name, value)}
 

@@ -13,7 +13,7 @@ _TEXT = r'("(?:\\.|[^"\\])*+"?)'
 _COMMENT = rf"{_TEXT}|//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)"  # compiled for those who need it
 _TRAILING = rf"{_TEXT}|,(?=\s*[}}\]])"
 _AT_BYTE = r"\s*\(byte (\d+)\)"
-_COLON = re.compile(rb"\s*:")
+_COLON = rb"\s*:"
 
 
 def parse(content: bytes, file: str) -> dict[str, Any]:
@@ -73,8 +73,9 @@ def lines_of(content: bytes, key: str, names: Iterable[str]) -> Iterator[int]:
 
 def _find_key(content: bytes, key: bytes, at: int) -> int:
     """Where it stands with a colon behind it; -1 if nowhere."""
+    colon = re.compile(_COLON)
     at = content.find(key, at)
-    while at >= 0 and not _COLON.match(content, at + len(key)):
+    while at >= 0 and not colon.match(content, at + len(key)):
         at = content.find(key, at + 1)
     return at
 

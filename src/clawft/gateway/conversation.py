@@ -29,7 +29,6 @@ from clawft.gateway.talk import HandshakeTalk, Outlet
 from clawft.model import EMPTY_OBJECT, Caller, Era, Question, Reply
 from clawft.wire import handshake, narrow
 from clawft.wire.calls import METHOD
-from clawft.wire.cancel import read_cancelled
 from clawft.wire.jsonrpc import writing
 from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
 from clawft.wire.meta import RANK, check_level, read_meta
@@ -242,6 +241,8 @@ class Conversation:
     def notice(self, notification: Notification) -> None:
         """Cancelled is acted on and folders are news; everything else is accepted silently."""
         if notification.method == "notifications/cancelled":
+            from clawft.wire.cancel import read_cancelled  # loaded with the first
+
             id = read_cancelled(notification.params)
             if id is not None:
                 self.running.cancel(id)

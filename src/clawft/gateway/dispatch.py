@@ -167,7 +167,6 @@ class _ReadParams(Struct, forbid_unknown_fields=True):
 
 
 _call_params = msgspec.json.Decoder(_CallParams)
-_read_params = msgspec.json.Decoder(_ReadParams)
 _members = msgspec.json.Decoder(dict[str, Raw])
 _CALL = frozenset(each.encode_name for each in msgspec.structs.fields(_CallParams))
 _READ = frozenset(each.encode_name for each in msgspec.structs.fields(_ReadParams))
@@ -196,7 +195,7 @@ def _split(params: bytes, names: frozenset[str]) -> tuple[bytes, bytes]:
 
 def _target(method: str, params: bytes) -> CallTarget:
     if method == "resources/read":
-        read = _read_params.decode(params)
+        read = msgspec.json.decode(params, type=_ReadParams)
         meta = b"" if read.meta is UNSET else bytes(read.meta)
         return CallTarget(method, read.uri, EMPTY_OBJECT, meta, read.responses, read.state)
     told = _call_params.decode(params)

@@ -28,7 +28,6 @@ from clawft.link.share.load import LARGE, MAX_ANSWER_BYTES, REQUESTS, Load
 from clawft.model import Caller, Era
 from clawft.wire import handshake
 from clawft.wire.calls import METHOD, read_usual
-from clawft.wire.cancel import read_cancelled
 from clawft.wire.framing import TooLong
 from clawft.wire.jsonrpc import reading, writing
 from clawft.wire.jsonrpc.messages import Notification, Request
@@ -244,6 +243,8 @@ class PipeCaller:
         if self._era is not Era.STATELESS:
             self._conversation.notice(notification)
         elif notification.method == "notifications/cancelled":
+            from clawft.wire.cancel import read_cancelled  # loaded with the first
+
             id = read_cancelled(notification.params)
             if id is not None:
                 self._running.cancel(id)

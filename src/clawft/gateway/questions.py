@@ -7,8 +7,6 @@ bound to the caller and to the very call it belongs to. Only that it was used is
 from __future__ import annotations
 
 import base64
-import hashlib
-import hmac
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -133,12 +131,16 @@ class Seal:
             raw = base64.b64decode(state.encode(), altchars=b"-_", validate=True)
         except ValueError:
             return None
+        from hmac import compare_digest  # loads OpenSSL; only who asks needs it
+
         signature, body = raw[:32], raw[32:]
-        if not hmac.compare_digest(signature, self._sign(body)):
+        if not compare_digest(signature, self._sign(body)):
             return None
         return msgspec.json.decode(body, type=_State)
 
     def _sign(self, body: bytes) -> bytes:
+        import hmac  # as above
+
         return hmac.digest(self._key, body, "sha256")
 
 
@@ -148,6 +150,8 @@ def digest_of(method: str, name: str, arguments: bytes) -> str:
         canonical = msgspec.json.encode(msgspec.json.decode(arguments or b"{}"), order="sorted")
     except msgspec.DecodeError:  # a number beyond what we read: then the retry must spell it the same way
         canonical = arguments
+    import hashlib  # as above
+
     return hashlib.sha256(b"\0".join((method.encode(), name.encode(), canonical))).hexdigest()[:32]
 
 

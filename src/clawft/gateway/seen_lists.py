@@ -6,7 +6,6 @@ change.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Iterator
 from functools import partial
@@ -52,6 +51,8 @@ class SeenLists:
 
 
 def _digest(gateway: Gateway, caller: Caller, topic: ListTopic, _begin: int) -> Iterator[bytes]:
+    import hashlib  # loads OpenSSL; nobody looks at the lists of the user of this machine
+
     whole = hashlib.sha256()
     for method in _METHODS[topic]:
         for item in all_of(gateway, caller, method):

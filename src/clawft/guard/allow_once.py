@@ -13,7 +13,7 @@ from clawft.wire.visible import visible_line
 MAX_ASKED = 4_000
 """Characters of the commands that a person is asked about: nobody reads more, so more is a no."""
 
-_BLANKS = re.compile(r"\s{8,}")
+_BLANKS = r"\s{8,}"
 
 
 async def allowed_once(call: Call, asked: Ask) -> bool | Unanswered:
@@ -48,5 +48,5 @@ def _allows(answer: Mapping[str, Any]) -> bool:
 
 def _shown_whole(commands: str) -> str:
     """Behind bars, and without the room in which the end of a line could hide."""
-    lines = _BLANKS.sub(lambda blanks: f" ⟨{len(blanks[0])} blanks⟩ ", commands).splitlines()
+    lines = re.sub(_BLANKS, lambda blanks: f" ⟨{len(blanks[0])} blanks⟩ ", commands).splitlines()
     return "".join(f"\n{BAR}{line}" for line in lines)

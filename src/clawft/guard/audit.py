@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import os
 import time
@@ -36,7 +35,6 @@ LAST_SECONDS = 0.7
 log = logging.getLogger("clawft.audit")
 
 _now, _clock = time.time, time.perf_counter
-_sha256 = hashlib.sha256
 _COMPLETE = Kind.COMPLETE  # found once, and not for each call
 
 
@@ -152,8 +150,10 @@ class Audit:
 
     def _append(self, batch: list[_Happened], seconds: float) -> None:
         """Raises Busy, and then the lines are held up."""
+        from hashlib import sha256  # loads OpenSSL; whoever only lists writes nothing
+
         try:
-            self._held_up += map(self._line, batch)
+            self._held_up += [self._line(each, sha256(each.call.arguments).digest()) for each in batch]
             self._sink.append(self._held_up, seconds)
         except Busy:
             raise
@@ -167,7 +167,7 @@ class Audit:
         log.error("audit: %d lines could not be written: %s", len(self._held_up), held)
         self._held_up = []
 
-    def _line(self, happened: _Happened) -> bytes:
+    def _line(self, happened: _Happened, digest: bytes) -> bytes:
         """One JSON object, put together from parts that hardly ever change: this runs for every call there is."""
         call = happened.call
         second = int(happened.when)
@@ -187,7 +187,7 @@ class Audit:
             happened.seconds * 1000,
             len(call.arguments),
             happened.size,
-            hexlify(_sha256(call.arguments).digest()[:16]),
+            hexlify(digest[:16]),
             b"" if call.origin.trusted else b',"trusted":false',
             values,
         )

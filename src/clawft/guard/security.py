@@ -36,7 +36,7 @@ Resolve = Callable[[str], Awaitable[Sequence[str]]]
 _arguments = msgspec.json.Decoder(dict[str, Any])
 _SIMPLER = "send them as plain JSON, each key once"
 _FEWER = "name fewer hosts in one call"
-_KEY = re.compile(rb'"\s*:')
+_KEY = rb'"\s*:'
 
 
 class Security:
@@ -126,7 +126,7 @@ def _has_name(address: str) -> bool:
 
 def is_ambiguous(raw: bytes, decoded: dict[str, Any]) -> bool:
     """Does a key occur twice in one object? Readers differ in which of the two they take."""
-    if len(_KEY.findall(raw)) == _count_keys(decoded):
+    if len(re.findall(_KEY, raw)) == _count_keys(decoded):
         return False
     import json  # few arguments come here: those with a quote and a colon inside a string
 

@@ -12,7 +12,6 @@ from msgspec import Raw
 from clawft.errors import ClawftError, ExecutionFailed, RequestRefused, ToolError
 from clawft.model import Annotations, CallToolResult, Capabilities, Reply, Tool, ToolDefinition
 from clawft.provider.context import ToolContext
-from clawft.provider.explain import wrong_arguments
 from clawft.provider.result import ResultShape, read_output
 from clawft.provider.schema import Signature, read_signature, with_whole_numbers
 from clawft.wire.meta import NEEDS, write_needs
@@ -22,7 +21,6 @@ Run = Callable[[bytes, ToolContext | None], Coroutine[Any, Any, Reply]]
 
 _log = logging.getLogger("clawft.tool")
 _encode = msgspec.json.encode
-_decode_result = msgspec.json.Decoder(CallToolResult).decode
 
 
 class FunctionTool:
@@ -53,7 +51,7 @@ class FunctionTool:
 
 
 def as_result(reply: Reply) -> CallToolResult:
-    return _decode_result(reply.result)
+    return msgspec.json.decode(reply.result, type=CallToolResult)
 
 
 def define(
@@ -131,6 +129,8 @@ def _second_reading(
     try:
         return decode(with_whole_numbers(arguments, schema))
     except (msgspec.DecodeError, UnicodeDecodeError):
+        from clawft.provider.explain import wrong_arguments  # only to complain
+
         raise wrong_arguments(name, arguments, schema, problem) from None
 
 

@@ -23,7 +23,6 @@ from clawft.provider.context import ToolContext
 from clawft.provider.definition import FunctionTool, TaskChoice, as_result, define
 from clawft.provider.manifest import Manifest
 from clawft.provider.result import Audio, Image
-from clawft.provider.thread import FromThread
 from clawft.store.base import KeyValueStore
 
 __all__ = ["Audio", "FunctionProvider", "FunctionTool", "Image", "definition_of", "tool"]
@@ -184,6 +183,8 @@ class FunctionProvider:
 
     def _context(self, call: Call, found: FunctionTool) -> ToolContext:
         if found.in_thread:
+            from clawft.provider.thread import FromThread  # loaded with the first such tool
+
             talk: Talk = FromThread(call.talk, asyncio.get_running_loop())
             call = msgspec.structs.replace(call, talk=talk)
         return ToolContext(call, self.workspace, self._store_of(call.caller.agent))

@@ -6,7 +6,6 @@ The hash covers `prev`, and so every line before it.
 
 from __future__ import annotations
 
-import hashlib
 from binascii import hexlify
 from collections.abc import Iterable
 
@@ -32,19 +31,18 @@ class ChainLink(Struct, frozen=True):
 
 START = ChainLink()
 
-_link = msgspec.json.Decoder(ChainLink)
-_sha256 = hashlib.sha256
-
 
 def seal(entries: Iterable[bytes], after: ChainLink) -> tuple[bytes, ChainLink]:
     """The entries as lines that continue the chain, and its new end."""
+    from hashlib import sha256  # loads OpenSSL; whoever only lists writes nothing
+
     lines: list[bytes] = []
     seq, end = after.seq, after.hash.encode()
     before = end
     for entry in entries:
         seq += 1
         body = b'{"seq":%d,%b,"prev":"%b"' % (seq, entry[1:-1], end)
-        before, end = end, hexlify(_sha256(body).digest())
+        before, end = end, hexlify(sha256(body).digest())
         lines += (body, _SEAL, end, b'"}\n')
     return b"".join(lines), ChainLink(seq, end.decode(), before.decode())
 
@@ -71,18 +69,20 @@ def check_entry(entry: bytes) -> bytes:
 def read_link(line: bytes) -> ChainLink | None:
     """What a line says about itself; None if it is no sealed line at all."""
     try:
-        return _link.decode(line)
+        return msgspec.json.decode(line, type=ChainLink)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
 def check(line: bytes, before: ChainLink) -> ChainLink | str:
     """The link of a line that follows `before`, or what is wrong with it."""
+    from hashlib import sha256  # as above
+
     link = read_link(line)
     if link is None:
         return "this is no line of the journal"
     body = line[:-_SEALED_END]
-    if line[-_SEALED_END:] != b'%b%b"}' % (_SEAL, link.hash.encode()) or _sha256(body).hexdigest() != link.hash:
+    if line[-_SEALED_END:] != b'%b%b"}' % (_SEAL, link.hash.encode()) or sha256(body).hexdigest() != link.hash:
         return "the line was changed"
     if link.seq == before.seq + 1 and link.prev == before.hash:
         return link

@@ -10,13 +10,10 @@ class _CancelledParams(Struct):
     id: Raw | UnsetType = field(default=UNSET, name="requestId")
 
 
-_cancelled_params = msgspec.json.Decoder(_CancelledParams)
-
-
 def read_cancelled(params: bytes) -> bytes | None:
     """The raw id that a cancelled notification names; None if it names none."""
     try:
-        id = _cancelled_params.decode(params or b"{}").id
+        id = msgspec.json.decode(params or b"{}", type=_CancelledParams).id
     except (msgspec.DecodeError, RecursionError):
         return None
     return None if id is UNSET else bytes(id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from clawft import errors
 
@@ -27,13 +28,19 @@ _ABOUT_OUR_REQUEST = frozenset(
         errors.URL_ELICITATION_REQUIRED,
     }
 )
-_CODE = re.compile(rb'\{"jsonrpc":"2\.0","id":(?:"(?:[^"\\]++|\\.)*+"|[^",]*+),"error":\{"code":(-?[0-9]+),')
+_CODE = rb'\{"jsonrpc":"2\.0","id":(?:"(?:[^"\\]++|\\.)*+"|[^",]*+),"error":\{"code":(-?[0-9]+),'
 
 
 def status_of(answer: bytes) -> int:
     """The HTTP status of an answer of ours. Every other error, and every result, is 200."""
-    found = _CODE.match(answer)
+    found = _code().match(answer)
     return STATUS.get(int(found[1]), 200) if found else 200
+
+
+@cache
+def _code() -> re.Pattern[bytes]:
+    """Compiled with the first answer: over pipes there is no status."""
+    return re.compile(_CODE)
 
 
 def passed_on(code: int) -> int:

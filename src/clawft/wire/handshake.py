@@ -14,7 +14,6 @@ from clawft.errors import (
 )
 from clawft.model import Capabilities
 from clawft.wire import meta as metas
-from clawft.wire.codes import passed_on
 from clawft.wire.revisions import negotiate
 
 
@@ -64,5 +63,7 @@ def error_code(error: ClawftError) -> int:
     if isinstance(error, ResourceNotFound):
         return RESOURCE_NOT_FOUND
     if isinstance(error, JsonRpcFailure):
+        from clawft.wire.codes import passed_on  # only where a server says no
+
         return passed_on(error.error_code)
     return INVALID_PARAMS if error.code == MISSING_CAPABILITY else error.code

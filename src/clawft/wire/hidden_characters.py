@@ -163,7 +163,7 @@ def _backslashes(row: str) -> int:
 _NOTHING = 0
 _SHORT = {"\\b": 0x08, "\\f": 0x0C}
 """Controls that JSON can spell with a letter."""
-_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
+_ESCAPE = r"\\u([0-9a-fA-F]{4})"
 
 
 @lru_cache(maxsize=1_024)
@@ -175,12 +175,12 @@ def _code(unit: str) -> int:
 
 
 def _before(text: str, at: int) -> int:
-    escape = _ESCAPE.match(text, max(0, at - 6), at)
+    escape = re.compile(_ESCAPE).match(text, max(0, at - 6), at)
     return int(escape[1], 16) if escape else ord(text[at - 1]) if at else _NOTHING
 
 
 def _after(text: str, at: int) -> int:
-    escape = _ESCAPE.match(text, at)
+    escape = re.compile(_ESCAPE).match(text, at)
     return int(escape[1], 16) if escape else ord(text[at]) if at < len(text) else _NOTHING
 
 

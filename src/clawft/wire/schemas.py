@@ -17,7 +17,7 @@ import msgspec
 MAX_DEPTH = 64
 MAX_PATTERN_CHARS = 1_000
 
-_LARGE = re.compile(rb"[0-9](?:[eE]\+?[0-9]{3}|[0-9]{199})")
+_LARGE = rb"[0-9](?:[eE]\+?[0-9]{3}|[0-9]{199})"
 """How a number may begin that is beyond what floating point can hold."""
 _FEWEST_DIGITS = 4
 _NO_DIGITS = bytes(set(range(256)) - set(b"0123456789"))
@@ -33,7 +33,7 @@ def check_numbers(wire: bytes) -> None:
 
 def _may_have_large(wire: bytes) -> bool:
     """Most have few digits, which is told at once."""
-    return len(wire.translate(None, _NO_DIGITS)) >= _FEWEST_DIGITS and _LARGE.search(wire) is not None
+    return len(wire.translate(None, _NO_DIGITS)) >= _FEWEST_DIGITS and re.search(_LARGE, wire) is not None
 
 
 def _numbers(value: Any) -> Iterator[float]:

@@ -147,7 +147,7 @@ def redact(raw: bytes) -> bytes:
     for number, (start, end, instead) in enumerate(_spans(raw)):
         if start >= at:  # where secrets overlap, all of both is taken out
             without.write(memoryview(raw)[at:start])
-            without.write(instead if number < MAX_NAMED else _BRIEF.sub(MASK.encode(), instead))
+            without.write(instead if number < MAX_NAMED else re.sub(_BRIEF, MASK.encode(), instead))
         at = max(at, end)
     if not at:
         return raw
@@ -157,7 +157,7 @@ def redact(raw: bytes) -> bytes:
 
 MAX_NAMED = 10_000
 """Secrets of one text that are named. What stands for more of them is no longer than they were."""
-_BRIEF = re.compile(rb"\[redacted: [^]]*\]")
+_BRIEF = rb"\[redacted: [^]]*\]"
 
 WINDOW = 256 * 1024
 """Bytes that are looked through for all signs before the next are: not all secrets of a long text are held at once."""

@@ -8,9 +8,12 @@ room, and nobody waits long for one step of it.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from clawft.wire.hidden_characters import RevealedText, chain, in_json, in_text
 from clawft.wire.strings import PIECE, first_piece
+
+if TYPE_CHECKING:  # loaded with the first text that may hide something
+    from clawft.wire.hidden_characters import RevealedText
 
 _TELLING = re.compile(rb"\\[ubf]")
 """Escapes that may spell something hidden."""
@@ -31,6 +34,8 @@ def make_visible(raw: bytes) -> bytes:
     """The same JSON with hidden characters spelled out as ⟨U+202E⟩; the very same object if there are none."""
     if is_plain(raw):
         return raw
+    from clawft.wire.hidden_characters import RevealedText, in_json  # most messages hide nothing
+
     whole, shown = memoryview(raw), RevealedText(in_json())
     parts: list[bytes | memoryview] = []
     changed = False
@@ -46,6 +51,8 @@ def make_visible(raw: bytes) -> bytes:
 
 def visible_text(text: str) -> str:
     """The same for a plain string, control characters included (but tab and line ends)."""
+    from clawft.wire.hidden_characters import RevealedText, in_text  # as above
+
     shown = RevealedText(in_text())
     return shown.piece(text.encode("utf-8", "backslashreplace").decode()) + shown.end()
 
@@ -61,6 +68,8 @@ def _piece(rest: memoryview) -> bytes:
     piece = first_piece(rest)
     if len(piece) == len(rest):
         return piece
+    from clawft.wire.hidden_characters import chain  # loaded by now
+
     beyond = first_piece(rest[len(piece) :], _LONGEST_CHAIN).decode(*_ANYHOW)
     chained = chain().match(beyond)
     return piece + chained[0].encode(*_ANYHOW) if chained and chained[0] else piece

@@ -53,9 +53,6 @@ class _UnreadDocument(Struct):
     approvals: list[Raw] = []
 
 
-_approval = msgspec.json.Decoder(Approval)
-
-
 class Approvals:
     """Reading never waits for a lock. `changed` is called whenever other approvals hold than before."""
 
@@ -190,7 +187,7 @@ def parse(content: bytes, where: str, hint: str = ANEW) -> tuple[Approval, ...]:
 
 def _entry(number: int, raw: Raw) -> Approval:
     try:
-        return _approval.decode(raw)
+        return msgspec.json.decode(raw, type=Approval)
     except msgspec.ValidationError as wrong:
         raise msgspec.ValidationError(f"{wrong}, in number {number}") from None
 

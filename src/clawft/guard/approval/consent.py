@@ -37,7 +37,7 @@ SEEN = (
 ONCE, ALWAYS = "once", "always"
 MAX_EMPTY_LINES = 2
 _BLANK = " \t\xa0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u2800\u3000"
-_BLANKS = re.compile(rf"[{_BLANK}]{{40,}}")
+_BLANKS = rf"[{_BLANK}]{{40,}}"
 _PLAIN = rf"[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}"
 
 
@@ -153,7 +153,7 @@ def _without_room(lines: Iterable[str]) -> Iterator[str]:
         if is_empty and len(found) > MAX_EMPTY_LINES:
             yield f"⟨{len(found)} empty lines⟩"
         else:
-            yield from (_BLANKS.sub(lambda blanks: f" ⟨{len(blanks[0])} blanks⟩ ", line) for line in found)
+            yield from (re.sub(_BLANKS, lambda blanks: f" ⟨{len(blanks[0])} blanks⟩ ", line) for line in found)
 
 
 def said(subject: ConsentSubject, told: Mapping[str, Any]) -> str | Unanswered:

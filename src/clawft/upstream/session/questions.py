@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 from clawft.errors import INTERNAL_ERROR, Busy, ClawftError, JsonRpcFailure
 from clawft.link.base import Link
 from clawft.link.share.load import LARGE, QUESTIONS, Load
-from clawft.wire.cancel import read_cancelled
 from clawft.wire.jsonrpc import writing
 from clawft.wire.jsonrpc.messages import Notification, Request
 
@@ -41,6 +40,8 @@ class Questions:
 
     def withdraw(self, cancelled: Notification) -> bool:
         """The server no longer wants to know: whoever was asked is told, and nothing is answered."""
+        from clawft.wire.cancel import read_cancelled  # loaded with the first
+
         id = read_cancelled(cancelled.params)
         task = self._open.get(id) if id is not None else None
         if task is not None:
