@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from clawft.app.missing_servers import MissingServers
+from clawft.upstream.news import News
+from clawft.upstream.state import ServerState
 from tests.requirements import requirement
 from tests.servers.pipe import Pipe, mcp_server
+
+if TYPE_CHECKING:
+    from clawft.app.own_tools import OwnTools
+    from clawft.upstream.pool import Pool
 
 pytestmark = pytest.mark.slow  # processes that take their time
 
@@ -60,3 +69,45 @@ async def test_nothing_more_is_listed_while_none_is_missing(tmp_path: Path) -> N
     async with mcp_server(tmp_path, "--mcp-config", well) as pipe:
         await pipe.open()
         assert TOOL not in await names(pipe)
+
+
+class _Own:
+    """Tools of our own, as far as this one is concerned."""
+
+    def __init__(self) -> None:
+        self.offered = False
+
+    def offer(self, name: str, make: object) -> None:
+        self.offered = make is not None
+
+
+class _Pool:
+    """Servers by their states, and how often somebody went through all of them."""
+
+    def __init__(self, *states: ServerState) -> None:
+        self.news = News()
+        self.upstreams: Any = [SimpleNamespace(state=state) for state in states]
+        self.walks = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        self.walks += 1
+        return iter(self.upstreams)
+
+    def move(self, at: int, state: ServerState) -> None:
+        self.upstreams[at].state = state
+        self.news.state_changed.tell(self.upstreams[at])
+
+
+@requirement("POOL-14")
+def test_of_a_hundred_servers_that_come_up_none_costs_a_look_at_all_others() -> None:
+    pool, own = _Pool(*[ServerState.PENDING] * 100), _Own()
+    MissingServers(cast("Pool", pool), cast("OwnTools", own))
+    for at in range(100):
+        pool.move(at, ServerState.CONNECTED)
+    assert (pool.walks, own.offered) == (0, False)
+    pool.move(7, ServerState.FAILED)
+    pool.move(8, ServerState.NEEDS_AUTH)
+    pool.move(7, ServerState.CONNECTED)
+    assert own.offered
+    pool.move(8, ServerState.CONNECTED)
+    assert not own.offered

@@ -25,7 +25,9 @@ class MissingServers:
         pool.news.state_changed.listen(self._look)
         pool.news.removed.listen(self._look)
 
-    def _look(self, _: Upstream) -> None:
+    def _look(self, changed: Upstream) -> None:
+        if not self._offered and changed.state not in COMMANDS:
+            return  # one that is well makes no difference where none was missing, and there may be hundreds
         wanted = any(each.state in COMMANDS for each in self._pool)
         if wanted is not self._offered:
             self._offered = wanted

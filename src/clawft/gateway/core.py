@@ -130,7 +130,7 @@ class Gateway:
         if personal or is_of(provider, PromptProvider):
             self.prompts_changed()
         if personal or is_of(provider, ResourceProvider):
-            self.resources_changed()
+            self._lists_changed(ListTopic.RESOURCES, "")  # the tools that are shown with pages were told of already
 
     def provider(self, namespace: str, caller: Caller = _ANYONE) -> Provider | None:
         return self._roster.provider(namespace, caller)
