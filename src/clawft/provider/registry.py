@@ -110,7 +110,8 @@ def _metadata_folders(paths: Iterable[str]) -> Iterator[str]:
 def _entry_text(folder: str) -> str:
     try:
         with open(os.path.join(folder, "entry_points.txt"), "rb", buffering=0) as file:
-            content = file.read(MAX_ENTRY_FILE_BYTES)
+            size = os.fstat(file.fileno()).st_size  # or Python takes room for the longest, for each of a hundred
+            content = file.read(min(size, MAX_ENTRY_FILE_BYTES))
     except OSError:
         return ""
     return content.decode("utf-8", "replace") if _HEADER in content else ""

@@ -45,7 +45,7 @@ def open_at_once(path: str | Path) -> BufferedReader:
 def read_plain(path: Path, most: int) -> bytes:
     """The first `most` bytes of a file of ours. Never waits: what is no file, a pipe or a device, raises OSError."""
     with open_plain(path) as file:
-        return file.read(most)
+        return file.read(min(most, os.fstat(file.fileno()).st_size))  # or Python takes room for `most`
 
 
 def open_plain(path: Path) -> BufferedReader:
