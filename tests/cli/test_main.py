@@ -149,7 +149,7 @@ def first_list(words: list[str], environment: dict[str, str], workspace: Path) -
 
 
 def ours(loaded: list[str]) -> int:
-    return sum(module.startswith("clawft") and module not in {*LATER, *WITHOUT_BUBBLEWRAP} for module in loaded)
+    return sum(module.startswith("clawft") and module not in WITHOUT_BUBBLEWRAP for module in loaded)
 
 
 @requirement("QUAL-16")
