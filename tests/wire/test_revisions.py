@@ -46,7 +46,7 @@ def test_an_unknown_revision_is_not_newer_and_never_stateless(offered: str) -> N
 def test_what_each_revision_knows() -> None:
     knows = {name: _known(name) for name in REVISIONS}
     since_2025_03 = {"annotations", "audio", "progress_message"}
-    since_2025_06 = since_2025_03 | {"structured", "titles", "resource_links", "elicitation", "version_header"}
+    since_2025_06 = since_2025_03 | {"structured", "titles", "resource_links", "elicitation"}
     since_2025_06 |= {"completion_context"}
     since_2025_11 = since_2025_06 | {"icons", "url_elicitation", "several_blocks"}
     assert knows == {

@@ -74,16 +74,13 @@ class StderrTail:
 class Child:
     """One running process. `ended` is done, with its exit status, when it is gone and reaped."""
 
-    def __init__(
-        self, process: subprocess.Popen[bytes], launch: Launch, how: CellStart, said: Said | None = None
-    ) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], how: CellStart, said: Said | None = None) -> None:
         self._process = process
         self._said = said
         self._walled = how.walled
         self._tended = how.tended
         self._temporary = how.temporary
         self._loop = asyncio.get_running_loop()
-        self.launch = launch
         self.sandbox = ""
         """Which one it runs in, in one line."""
         self.pid = process.pid
@@ -227,7 +224,7 @@ def _spawn(how: CellStart, launch: Launch, said: Said | None) -> Child:
     finally:
         for descriptor in how.descriptors:
             os.close(descriptor)
-    child = Child(process, launch, how, said)
+    child = Child(process, how, said)
     if how.handed is not None:
         child.keep_door(how.handed, how.hosts)
     return child

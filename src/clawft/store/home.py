@@ -207,17 +207,21 @@ def claimed(descriptor: int) -> bool:
     return sys.platform == "win32" or _try_lock(descriptor)
 
 
+def _try_lock(descriptor: int) -> bool:
+    try:
+        _lock(descriptor)
+    except OSError as refused:
+        if refused.errno in _TAKEN:
+            return False
+        raise
+    return True
+
+
 if sys.platform == "win32":
     import msvcrt
 
-    def _try_lock(descriptor: int) -> bool:
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError as refused:
-            if refused.errno in _TAKEN:
-                return False
-            raise
-        return True
+    def _lock(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
 
     def _unlock(descriptor: int) -> None:
         os.lseek(descriptor, 0, os.SEEK_SET)
@@ -225,14 +229,8 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _try_lock(descriptor: int) -> bool:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as refused:
-            if refused.errno in _TAKEN:
-                return False
-            raise
-        return True
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def _unlock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_UN)

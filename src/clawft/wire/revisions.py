@@ -25,7 +25,6 @@ class Revision(Struct, frozen=True):
     progress_message: bool = True
     elicitation: bool = True
     url_elicitation: bool = True
-    version_header: bool = True
     polling: bool = False
     core_tasks: bool = False
     """The experiment of 2025-11-25: tasks as part of the protocol, not as an extension."""
@@ -48,7 +47,6 @@ REVISIONS = {
             progress_message=False,
             elicitation=False,
             url_elicitation=False,
-            version_header=False,
         ),
         Revision(
             "2025-03-26",
@@ -62,7 +60,6 @@ REVISIONS = {
             several_blocks=False,
             elicitation=False,
             url_elicitation=False,
-            version_header=False,
         ),
         Revision("2025-06-18", Era.HANDSHAKE, icons=False, several_blocks=False, url_elicitation=False),
         Revision("2025-11-25", Era.HANDSHAKE, polling=True, core_tasks=True),
