@@ -11,11 +11,11 @@ from clawft.app.serving import LOOPBACK
 from clawft.config.settings import Settings
 from clawft.errors import ClawftError, InvalidConfig
 from clawft.gateway.http.access import LOOPBACK_HOSTS, Access, open_to_all, with_token
-from clawft.gateway.http.people import People
 from clawft.model import Caller
 
-if TYPE_CHECKING:  # only where servers are called in people's names
+if TYPE_CHECKING:  # most gateways know one token
     from clawft.auth.proofs import Proofs
+    from clawft.gateway.http.people import People
 
 
 log = logging.getLogger("clawft.http")
@@ -67,6 +67,7 @@ class Entrance:
 def _people(told: Settings, caller: Caller, proofs: Proofs | None) -> People:
     """Callers with tokens of the configured issuer."""
     from clawft.auth.bearer import Verifier, check_installed  # most gateways know one token
+    from clawft.gateway.http.people import People
     from clawft.provider.server.logins import web_of_issuer
 
     check_installed()

@@ -38,7 +38,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     gc.set_threshold(*GC_THRESHOLDS)
     gc.enable()
     try:
-        import uvloop
+        import uvloop  # not on every system
     except ImportError:
         return asyncio.run(_with_own_threads(work))
     return uvloop.run(_with_own_threads(work))

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from clawft.catalog.surface import BYTES_PER_TOKEN
 from clawft.config.places import offers_folder
 from clawft.errors import NotConnected, ServerNotFound
+from clawft.model import Origin
 
 if TYPE_CHECKING:
     from clawft.app.house import App
@@ -133,8 +134,6 @@ async def _with_withheld(app: App, row: ServerRow) -> ServerRow:
 
 
 async def _count_withheld(app: App, row: ServerRow) -> int:
-    from clawft.model import Origin  # loaded with the servers
-
     origin = Origin(row.name, row.name, trusted=row.trust == "trusted")
     tools = (*app.upstreams.offered(row.name).tools, *app.upstreams.beside(row.name))
     count = 0

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from clawft.cli.audit import touched, untouched
 from clawft.config.places import audit_file, user_file
-from clawft.errors import Busy, InvalidConfig, quoted
+from clawft.errors import Busy, ConfigError, InvalidConfig, quoted
 
 if TYPE_CHECKING:
     from clawft.sandbox.probe import Means
@@ -173,7 +173,6 @@ def workspace(folder: Path) -> Iterator[DoctorFinding]:
 
 def configuration(folder: Path, agent: str) -> Iterator[DoctorFinding]:
     from clawft.config.load import files, problems  # brings the policies
-    from clawft.errors import ConfigError
 
     try:
         found = problems(folder, agent)

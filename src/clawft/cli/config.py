@@ -12,7 +12,7 @@ from clawft.cli.options import common_options, loaded, place_options, sources
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import paint, print_json, print_table, safe
 from clawft.cli.table import cells
-from clawft.config.places import home_folder, server_files, spelled_in_text
+from clawft.config.places import home_folder, server_files, servers_folder, spelled_in_text, stray_files
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.config.layers import FoundServer
@@ -158,8 +158,6 @@ def _servers_in_files(told: Settings) -> Servers:
 
 def _unread(home: Path) -> list[tuple[str, str]]:
     """What somebody has put where servers are looked for, and is passed by."""
-    from clawft.config.places import servers_folder, stray_files  # loaded by now
-
     folder = servers_folder(home)
     if folder.exists() and not folder.is_dir():
         return [(f"{folder} is no folder, so it names no server", "each server has a file there, like NAME.toml")]

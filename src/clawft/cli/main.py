@@ -258,7 +258,7 @@ def _report(failure: Exception, words: Sequence[str]) -> int | None:
         failure = _of_words(words) or failure
     if not isinstance(failure, ClawftError):
         return None
-    from clawft.cli.screen import safe
+    from clawft.cli.screen import safe  # only if something went wrong
     from clawft.store.concealed_secrets import conceal
 
     print(f"weft: {safe(conceal(failure.message))}", file=sys.stderr)

@@ -17,6 +17,7 @@ from clawft.sandbox.bounds import FoldersAround, PathRule, SandboxTable, expand,
 from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.observed_run import OPTIONS, ObservedRun, read_notes, together
 from clawft.sandbox.proposal import Proposal, propose
+from clawft.store.home import write_private
 from clawft.upstream.cells import Cells
 
 if TYPE_CHECKING:
@@ -104,7 +105,6 @@ def store(found: FoundServer, home: Path, table: SandboxTable) -> Path:
     """Into the user's own file of this server, with a copy of the old beside it."""
     from clawft.config.layers import TABLE, Scope  # only where something is written
     from clawft.config.server_text import with_value
-    from clawft.store.home import write_private
 
     if found.scope in (Scope.WORKSPACE, Scope.COMMAND_LINE):
         raise WrongUsage(

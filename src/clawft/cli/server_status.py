@@ -28,6 +28,7 @@ from clawft.cli.screen import (
 )
 from clawft.cli.server_names import no_server
 from clawft.cli.start_servers import SETTLE_SECONDS
+from clawft.config.places import running_folder
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
@@ -99,8 +100,6 @@ def _running_here(options: Options) -> list[RunningWeft]:
 
 
 def _may_run(home: Path) -> bool:
-    from clawft.config.places import running_folder  # loaded with the settings
-
     return running_folder(home).is_dir()
 
 

@@ -12,6 +12,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
 from clawft.cli.options import common_options, sources, with_app
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
 from clawft.cli.reply import WaitingTalk
@@ -84,8 +86,6 @@ def _print_test(
 
 def find(options: Options) -> UpstreamSpec:
     """The server by its name. Raises what is wrong with it, or ServerNotFound."""
-    import msgspec  # loaded with the servers
-
     return msgspec.structs.replace(found_of(options).spec, enabled=True)
 
 
@@ -148,8 +148,6 @@ def _call_in(text: str) -> tuple[str, dict[str, Any]]:
 
 async def _watch(app: App, spec: UpstreamSpec, calls: Calls) -> tuple[Proposal, str]:
     """The proposal, and why the server does not start with it, if it does not."""
-    import msgspec  # loaded with the servers
-
     proposal = await _proposal(app, msgspec.structs.replace(spec, sandbox="auto"), calls)
     try:
         async with _connected(app, msgspec.structs.replace(spec, sandbox=proposal.table), []) as pool:

@@ -13,11 +13,11 @@ from clawft.cli.options import common_options, shown
 from clawft.cli.parser import Options, Parser, json_option
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_paragraph, print_table, safe, tell
 from clawft.errors import JsonRpcFailure, ToolNotFound, nearest
+from clawft.model import Annotations, Origin, Reply
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
     from clawft.catalog.snapshot import CatalogEntry
-    from clawft.model import Annotations, Origin, Reply
 
 Schema = Mapping[str, Any]
 
@@ -199,8 +199,7 @@ async def _call(app: App, options: Options) -> tuple[Reply, str]:
 
 def _refused(entry: CatalogEntry | None, error: JsonRpcFailure) -> Reply:
     """As a result that says so, whatever form the server chose."""
-    from clawft.model import Reply  # loaded by now
-    from clawft.provider.server.call.refusal import in_words
+    from clawft.provider.server.call.refusal import in_words  # only where a server refused
 
     return Reply.error(in_words(entry.origin.server if entry is not None else "", error))
 

@@ -268,7 +268,7 @@ _OTHERS = "others"
 def grow(*descriptors: int) -> None:
     """Larger pipes save a wake-up per 64 KiB on both sides; where it is not allowed, nothing is lost."""
     if sys.platform == "linux":
-        import fcntl
+        import fcntl  # not on every system
 
         for descriptor in descriptors:
             try:

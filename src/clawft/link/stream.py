@@ -236,7 +236,7 @@ class StreamLink:
 
     def _take_bad_line(self, line: bytes, wrong: WireError) -> None:
         """If it was meant as the answer to something, that has failed: no better one will follow."""
-        from clawft.wire.jsonrpc.batches import unpacked, unread_answers
+        from clawft.wire.jsonrpc.batches import unpacked, unread_answers  # same
         from clawft.wire.jsonrpc.likely import likely_answer, likely_request
 
         began = time.monotonic()
@@ -260,7 +260,7 @@ class StreamLink:
         self._rest_from(len(line), began)
 
     def _fail_answered(self, line: bytes, wrong: WireError) -> None:
-        from clawft.wire.jsonrpc.likely import likely_answer
+        from clawft.wire.jsonrpc.likely import likely_answer  # same
 
         answered = likely_answer(line)
         waiter = self._waiting.take(answered) if answered else None

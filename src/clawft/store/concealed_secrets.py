@@ -6,6 +6,7 @@ Secrets are kept concealed as long as we run; tokens, which are soon replaced, a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from urllib.parse import quote, quote_plus
 
 import msgspec
 
@@ -51,8 +52,7 @@ def _lines(secret: str) -> Iterable[str]:
 
 def _spellings(secret: str) -> Iterable[str]:
     """Inside quotes, in an address, and as it travels in headers."""
-    from binascii import b2a_base64  # together a thousandth of what resolving one takes
-    from urllib.parse import quote, quote_plus
+    from binascii import b2a_base64  # a thousandth of what resolving one takes
 
     raw = secret.encode("utf-8", "surrogatepass")
     yield from (msgspec.json.encode(secret.encode("utf-8", "replace").decode()).decode()[1:-1], repr(secret)[1:-1])

@@ -206,7 +206,7 @@ class _Pinned:
 
 def _only_to(addresses: Sequence[tuple[socket.AddressFamily, str]]) -> Callable[[Any], socket.socket]:
     """The last look, where a socket is made: an address in the URL itself never passes the resolver."""
-    from ipaddress import ip_address
+    from ipaddress import ip_address  # loaded by now: whoever judges a URL needs it
 
     judged = {ip_address(address.partition("%")[0]) for _, address in addresses}
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clawft.auth.no_credentials import NoCredentials
 from clawft.auth.renew import Renewal
 from clawft.auth.server_login import Browser, Identity, ServerLogin
-from clawft.auth.token_exchange import ExchangedLogin, Exchanger, ExchangeTerms
 from clawft.auth.vault import Vault
 from clawft.auth.web import MakeWeb, Web, trusting
 from clawft.errors import LoginFailed
@@ -18,6 +18,9 @@ from clawft.model import Allow
 from clawft.policy.url import UrlPolicy, decide
 from clawft.store.base import KeyValueStore
 from clawft.upstream.spec import UpstreamSpec
+
+if TYPE_CHECKING:  # most gateways know one person
+    from clawft.auth.token_exchange import Exchanger
 
 
 class ServerLogins:
@@ -39,6 +42,8 @@ class ServerLogins:
         asked = spec.exchange
         if asked is None or self._exchanger is None:
             return self.credentials(spec)
+        from clawft.auth.token_exchange import ExchangedLogin, ExchangeTerms  # most gateways know one person
+
         to = asked.resource or ("" if asked.audience else spec.url)
         wanted = ExchangeTerms(asked.client_id, asked.client_secret, asked.audience, to, asked.scopes)
         return ExchangedLogin(spec.name, self._exchanger, wanted, proof)
