@@ -1,9 +1,16 @@
 """The one place that wires configuration into a running gateway.
 
-`house` puts everything together; the other modules are its rooms: the process and its signals (`loop`), serving
-(`serving`, `access`), secrets of our own (`own_secrets`), tools (`families`, `own_tools`), logins to servers (`logins`)
-and editors (`editors`). To add a guard: a row in `App._guards`. To tell a family its settings: a row in `_MAKERS` of
-`families`.
+| what | where |
+|---|---|
+| everything, put together | `house` |
+| the process and its signals | `loop` |
+| serving, and who may come in | `serving`, `access`; `own_secrets` |
+| tools of our own | `families`, `own_tools` |
+| servers | `upstreams`, with `logins` to them; `missing_servers` tells agents of those that are not there |
+| how servers are, told to whoever asks | `server_rows`, through the `status_socket` |
+| editors | `editors` |
+
+To add a guard: a row in `App._guards`. To tell a family its settings: a row in `_MAKERS` of `families`.
 """
 
 from clawft.app.house import App

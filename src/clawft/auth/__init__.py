@@ -4,8 +4,15 @@
 |---|---|
 | we, to a server | `server_login`: from its refusal (`challenge`), by `discovery`, `register` and `flow`, to a token |
 | a person, to a service | `desk`: through a browser (`flow`, `receiver`), by a code (`device`), or as a program |
-| a person, to us | `bearer` proves who they are; `token_exchange` gets tokens in their name |
+| a person, to us | `bearer` proves who they are; `token_exchange` gets tokens in their name, for their `proofs` |
+| nobody, to a server that wants people | `no_credentials` |
 
-`vault` keeps logins, `renew` renews them. Every word to an authorization server goes through `web`. To add a service
-that everybody uses: a row in `presets.PRESETS`.
+| what they need | where |
+|---|---|
+| who we are to a provider, and where it is | `config`, `presets`; `site` tells whose an address is |
+| a word to it | `web`; `endpoint` for tokens, `pkce` for the secrets of one request, `revoke` for the end |
+| what is kept | `tokens`, in the `vault`: plain or `sealed`, and from one to the other by `login_storage` |
+| renewal | `renew`, which starts `renewing` |
+
+To add a service that everybody uses: a row in `presets.PRESETS`.
 """

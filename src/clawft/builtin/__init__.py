@@ -1,4 +1,14 @@
-"""The tools we bring along: one namespace per family, one module per namespace.
+"""The tools we bring along: one namespace per family, one module or folder per namespace.
+
+| what | where |
+|---|---|
+| families | `file`, `shell`, `memory`, `web`, `git`, `cargo`, `build`, `oauth2`, `rest`, `ide`, `workspace` |
+| tools of `weft` for the gateway | `finding`, `leftover`, `resources`, `missing_servers`, `start_server` |
+| offered before they are loaded | `lazy` |
+| from functions to tools | `recipe` |
+| files and what is in them | `confine`, `tree`, `search`; `matcher` and its `matcher_child` for patterns |
+| commands | `process`, in the cell of `cells`, where `trust` lets them; `allowed_once` asks |
+| what was fetched | `readable`, `bounded_text`, `rest_answer` |
 
 A family is a module with `MANIFEST` and `TOOLS`, functions marked with `@tool`; one whose tools depend on settings has
 `tools_with(settings)` instead. To add one, write the module and name it in `FAMILIES`. Modules are imported when the

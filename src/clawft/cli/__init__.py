@@ -1,6 +1,22 @@
 """The command `weft`: from words on a command line to an exit code.
 
-`main` finds the command in `COMMANDS` and runs it; a command is a module with `VERBS`. What a person sees passes
-through `screen` and `table`, what they type through `parser`. To add a command: a module with `VERBS`, a row in
-`COMMANDS`, and lines to try in `examples`.
+| what | where |
+|---|---|
+| finds the command and runs it | `main`, by the table `COMMANDS` |
+| what is typed | `parser`, `usage`, `options`, `arguments`; `completion` and `tab_names` for Tab |
+| what is shown | `screen`, `table`, `reply`, `agent_screen`, `trace` |
+| what is asked at a terminal | `terminal_questions`, `form` |
+| serving | `mcp_server`, `gateway`, `serve_model` |
+| what is offered | `tools` and `tool`, `resources`, `prompts` |
+| tasks | `agent` |
+| servers | `servers`; `server_status`, `server_test`, `server_learn`, `server_add`, `server_import`, `server_files` |
+| what those share | `server_names`, `start_servers`, `sandbox_hint` |
+| approvals | `approvals`, `approval_book`, `approval_diff`, `approval_files` |
+| logins | `auth`, `auth_login` |
+| settings and rules | `config`, `policy`, `audit` |
+| what is in order | `doctor`: `checks`, `app_checks`, `scan` |
+| lines to try | `examples` |
+
+A command is a module with `VERBS`; it loads what it needs when it runs, so that help and a start are quick. To add one:
+such a module, a row in `COMMANDS`, and lines in `examples`.
 """

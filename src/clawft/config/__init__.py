@@ -2,11 +2,14 @@
 
 | what | where |
 |---|---|
-| settings | `keys` names every key, `load` reads and merges, `settings` is the outcome |
+| settings | `keys` names every `key` (`delegation` its own), `load` reads and merges, `settings` is the outcome |
+| where things are | `places` |
 | servers | `layers` reads the files, `entry` and `launches` judge one server, `servers` says which count |
 | while we run | `watch` looks for changes; `follow` applies those of servers, `edited_settings` tells of the others |
 | approval of servers | `launch_approval`, with what is pinned in `scripts` and `named_scripts` |
-| other programs' servers | `imports` finds them, `cleared_entry` takes their secrets out |
+| other programs' files | `jsonc`, `mcp_config`; `imports` finds servers, `cleared_entry` takes their secrets out |
+| files that we write | `server_text` |
+| what is not shown | `secrecy` |
 
 To add a key: a row in `keys.KEYS` and the field of `Settings` it fills.
 """

@@ -1,5 +1,14 @@
 """A whole task, handed to somebody: who gets it, how it is run with our tools, and what bounds it has.
 
-`desk` takes tasks in; `rules` decide who gets one, `loop` asks a model until it is done, `executor` runs its calls. To
-add a model: a class like `claude.Claude`, its target in `policy.delegation`, and a case in `Desk._model`.
+| what | where |
+|---|---|
+| where tasks come in | `desk`; `tool` for agents |
+| who gets one | `rules`, with patterns that cannot hang (`pattern`) |
+| who could | `claude`, `openai`, `flow`, `local`, `scripted_model` |
+| one run | `loop`: `turns`, the `prompt`, a `budget`, `events`, a `transcript` |
+| the calls of a model | `executor`, of the tools in `toolbox` |
+| a model's API | `sdk`, `http_client`, `event_stream`, `retry`, the `key` |
+| a script as an API | `scenario`, `endpoint`, `messages_api`, `chat_api` |
+
+To add a model: a class like `claude.Claude`, its target in `policy.delegation`, and a case in `Desk._model`.
 """

@@ -2,15 +2,17 @@
 
 | what | where |
 |---|---|
-| a caller on a pipe | `pipe`: lines in, messages out |
+| a caller on a pipe | `pipe`: lines in, messages out; `batch` for several in one |
 | callers over HTTP | `http` |
 | the handshake era | `conversation`: one caller, from initialize to the end |
-| the stateless era | `exchange`: one request that says everything itself |
+| the stateless era | `exchange`: one request that says everything itself; `listening` for one that stays |
 | methods that both know | `dispatch`: the table `CALLS`, the table `LISTS` |
-| requests in flight | `running_requests`; `errand` for calls that no task waits for |
-| the way back while a call runs | `talk`; `questions` and `open_questions` for what a tool asks on the way |
+| requests in flight | `running_requests`; `errand` for calls that no task waits for; `reply` is how each ends |
+| the way back while a call runs | `talk`; `questions`, `open_questions`, `spent_states` for what a tool asks |
 | tools, prompts, resources | `offer` |
 | calls that outlive their request | `task` |
+| what callers hear beside | `events`, `seen_lists`, `levels` for logs; `folders` is what they are asked |
+| what is worked out once | `object_memo` |
 
 To add a method: a row in `wire/methods.py`, then in `dispatch`, or in the table of the era that alone knows it.
 """

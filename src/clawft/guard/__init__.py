@@ -5,7 +5,7 @@
 | how they are composed | `pipeline`; `sides` is what they do beside standing in the way of a call |
 | who may see and call what | `permission` |
 | what the person has to approve first | `approval` |
-| commands and addresses in arguments | `security`; `allow_once` asks where a rule leaves it to the person |
+| commands and addresses in arguments | `security`; `security_question` asks where a rule leaves it to the person |
 | what comes back | `result`, with `shortening`; `redaction` |
 | what is written down | `audit` |
 | what editors hold unsaved, and hear of what is written | `editors` |

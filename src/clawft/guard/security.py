@@ -60,9 +60,9 @@ class Security:
             return await after(call)
         why_not = ""
         if isinstance(verdict, Ask):
-            from clawft.guard.allow_once import Unanswered, allowed_once  # few calls are asked about
+            from clawft.guard.security_question import Unanswered, allowed_by_person  # few calls are asked about
 
-            answer = await allowed_once(call, verdict)
+            answer = await allowed_by_person(call, verdict)
             if answer is True:
                 return await after(call)
             if isinstance(answer, Unanswered):

@@ -2,11 +2,14 @@
 
 | what | where |
 |---|---|
-| every way to a server | `base` says what it offers; `stream` for a child's pipes, `http_out` for HTTP |
+| every way to a server | `base` says what it offers; `stream` for pipes, `http_out` for HTTP, `memory` for tests |
+| how long, and how badly | `patience`, `faults` |
 | our own stdin and stdout | `stdio_in`, on the lines of `lines` |
-| HTTP as a server | `http_in`; `arrival` is one request that has come in |
+| HTTP as a server | `http_in`; `arrival` is one request that has come in, `asgi` one from an application of others |
+| whose a request is | `households`; `loops` for those that come back to us |
 | children | `process` |
 | what many share | `share`: room, turns and time, so that nobody takes all of it |
+| the process itself | `open_files`, `own_thread` |
 
 To add a way to a server: a class with the methods of `base.Link`, and a row in `upstream/ways.py`.
 """

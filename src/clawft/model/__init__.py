@@ -1,7 +1,8 @@
 """The nouns every layer shares: frozen data, no behaviour beyond making and reading it.
 
-A call travels down as a `Call` and comes back as a `Reply`. Payloads (`arguments`, `result`, a tool's definition) stay
-the JSON bytes they arrived as, so that what we do not understand survives.
+A `call` travels down as a `Call` and comes back as a `Reply`; `caller` is who calls, `offer` what can be called,
+`verdict` what a policy says of it. Payloads (arguments, results, a tool's definition) stay the JSON bytes they arrived
+as, so that what we do not understand survives; `encoded` makes our own.
 """
 
 from __future__ import annotations

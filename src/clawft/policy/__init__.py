@@ -1,5 +1,15 @@
 """What is allowed: rules as pure functions over plain data. They decide and do nothing; guards act on what they say.
 
-A command line is read by `lexer`, `shell` and `program`, and judged by `command_rules`; an address by `url_rules`, a
-tool by `grant` and `approval`. To add a rule: a function beside its kind, and a row in `RULES` of that file.
+| what is judged | where |
+|---|---|
+| a command line | `lexer`, `expansion`, `shell`, `program` read it (`parsed_command`); `command`, `command_rules` |
+| a word of it that names a file | `place` |
+| an address | `url`, `url_rules`, `address` |
+| what of them is in arguments | `arguments`, which `search` finds |
+| a tool | `grant` says who sees it, by `globs`; `approval` whether it is still the one that was approved |
+| its text | `pin`, `beside_tools`, `definition_lines`; `scan` for what is meant for the model, in `disguise` |
+| the start of a server | `launch` |
+| a task that is handed over | `delegation` |
+
+To add a rule: a function beside its kind, and a row in `RULES` of that file.
 """

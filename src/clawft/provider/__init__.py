@@ -2,7 +2,9 @@
 
 | what | where |
 |---|---|
-| functions of this process | `function`: `@tool`, `FunctionProvider`; `definition` works out what one says |
+| functions of this process | `function`: `@tool`, `FunctionProvider`; `definition` and `schema` are what one says |
+| what one gets and gives | `context`, from a `thread` too; `result`, what of it may be cut (`keeps`), and its `texts` |
+| arguments that are wrong | `explain` |
 | external servers | `server` |
 | packages of others | `registry` finds them by their entry points |
 | what a family may touch | `manifest` |

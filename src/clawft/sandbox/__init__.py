@@ -1,6 +1,14 @@
 """What a child may touch, and the means of this machine that hold it to that. No root, no daemon, no container.
 
-`bounds` says what a child may touch, `probe` finds the means and `means` remembers them, `cell` puts both together into
-a command to start. `landlock` and `opening` run inside, as programs of their own, and import nothing of ours. To add a
-means: a level of `probe.Means` and its way to start in `cell.Cell`.
+| what | where |
+|---|---|
+| what a child may touch | `bounds`, with `home_places` and where its `program` lies; `settled_rules` for this disk |
+| what holds it | `probe` finds the means, `means` remembers them: `bwrap` or `landlock`, `seccomp`, `split_folder` |
+| a command to start | `cell` puts both together, with its `pipes` and a `temporary` folder |
+| a network of a few hosts | `door`, opened inside by `opening` |
+| its end | `group`, `removal` |
+| what a run needed | `observed_run`, and the `proposal` made of it |
+
+`landlock` and `opening` run inside, as programs of their own, and import nothing of ours. To add a means: a level of
+`probe.Means` and its way to start in `cell.Cell`.
 """

@@ -1,5 +1,15 @@
 """What is kept: values by key, the journal behind the audit, secrets by reference; and files for their owner alone.
 
-`home` knows where our folder is, and how a file in it is made private, written whole and locked. To add a store: a
-class with the methods of `base.KeyValueStore`. To add a kind of secret: a row in `_SOURCES` of `secrets`.
+| what | where |
+|---|---|
+| our folder, and files in it | `home`: private, written whole, locked; `names` for any text |
+| values by key | `base` is the promise, `entry` what is kept; in `files` or in `memory` |
+| the audit | `journal`, a `chain` with its `link_file` |
+| secrets | `secrets` resolves them, `concealed_secrets` takes them out of what we say |
+| results that were cut | `leftovers` |
+| TOML | `document` |
+| what is not installed | `extras` |
+
+To add a store: a class with the methods of `base.KeyValueStore`. To add a kind of secret: a row in `_SOURCES` of
+`secrets`.
 """

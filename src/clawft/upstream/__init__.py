@@ -2,13 +2,16 @@
 
 | what | where |
 |---|---|
-| all of them | `pool`: makes what runs the same as what is wanted (`plan`) |
+| all of them | `pool`: makes what runs the same as what is wanted (`plan`); `newcomers` are waited for |
 | one of them | `upstream`; `spec` is what we want of it, `state` what may happen to it |
-| how it is reached | `ways`, in the cell of `cells` |
+| one for each conversation | `private_sessions` |
+| how it is reached | `ways`, in the cell of `cells`; `circle` for one that is ourselves |
 | one conversation with it | `session` |
 | what it has | `offer` |
 | what callers want to hear from it | `interest` |
+| its calls | `flights`; they do not pass through here: `provider/server` takes a session and relays them |
 | its bounds | `gate`, `slots`, `backoff`, `health` |
+| what it needs of the house, and tells it | `surroundings`, `news` |
 
-Calls do not pass through here: `provider/server` takes a session and relays them.
+To add a way to a server: a row in `ways.ways_to`. To add something that may happen to one: a move in `state.MOVES`.
 """

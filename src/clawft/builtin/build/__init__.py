@@ -1,1 +1,12 @@
-"""Builders: run one, hear its lines while it runs, read what it reported. Families are in the modules `tools`."""
+"""Builders: run one, hear its lines while it runs, read what it reported.
+
+| what | where |
+|---|---|
+| the family, and what it may touch | `tools`, `family` |
+| what a workspace declares | `tasks`; `task` runs one |
+| one run | `run`: at its `run_place`, as a `child`, with its `log` |
+| what is read | `runner` says who reads what: `junit`, `jest`, `plain`; a `report` comes of it |
+| what is given back | `output`, as much as there is `room` for, made to `fit` |
+
+To add a builder: a row in `runner.RUNNERS`, and a parser beside `plain`.
+"""

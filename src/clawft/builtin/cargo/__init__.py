@@ -1,1 +1,12 @@
-"""The cargo family. Its tools are in `tools`; `runner` is its row among the builders of declared tasks."""
+"""The cargo family.
+
+| what | where |
+|---|---|
+| its tools, and what they may touch | `tools`, `family` |
+| one call | `run`: `arguments` for cargo, in its `cell`; `publish` to a `registry` |
+| what cargo says | `parser`, of `messages`, `libtest` and `stderr` |
+| what is given back | `output` |
+| cargo in declared tasks | `runner`, its row among the builders |
+
+To add a tool: a function in `tools`, and a row in `tools_with`.
+"""

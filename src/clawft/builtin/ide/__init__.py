@@ -1,5 +1,14 @@
 """The IDE: edit, diagnose and navigate code live, in VS Code, in Neovim, or with language servers alone.
 
-`connection` says what every editor can do; `lsp`, `nvim` and `vscode` do it. `hub` knows who is here and decides which
-of them a call goes to. The tools stand in `look`, `change` and `screen`; they know no editor by name.
+| what | where |
+|---|---|
+| the tools, which know no editor | `look`, `change`, `screen`; `tools` lists them, `family` is what they share |
+| the family as a provider | `provider`, with its `resources` |
+| what every editor can do | `connection`; `lsp`, `nvim` and `vscode` (both `remote`) do it, and `mock` in tests |
+| who is here, and whom a call goes to | `hub` |
+| what is spoken about | `model`; `text` for places in it, `paths` for files that may be |
+| a proposal before a person | `review` |
+
+To add a tool: a recipe beside its kind, and a row in `tools.RECIPES`. To add an editor: a folder whose `backend` keeps
+the promise of `connection`, and whoever brings it to the hub in `provider`.
 """

@@ -1,1 +1,10 @@
-"""What is offered now, and to whom: lists, resources, prompts of all providers."""
+"""What is offered now, and to whom: tools, resources and prompts of all providers.
+
+| what | where |
+|---|---|
+| each kind | `tools`, `resources`, `prompts`; what they have in common is the `basis` |
+| who offers it | `roster`, of each `registered_provider`; `personal` for what single people have |
+| lists as bytes | `listing` |
+| the ways down to a provider | `ways` |
+| URIs that several have | `shared_uris` |
+"""

@@ -1,1 +1,12 @@
-"""Tools, resources and prompts of external servers: relayed as bytes, with everything servers may ask on the way."""
+"""Tools, resources and prompts of external servers: relayed as bytes, with everything servers may ask on the way.
+
+| what | where |
+|---|---|
+| servers that come and go | `upstreams`; each is an `upstream`, or a `personal_server` for people |
+| calls | `call`, in the bytes of `relay` |
+| questions on the way | `question` |
+| what else a server says meanwhile | `log_messages`, `progress_following` |
+| what it has beside its tools | `server_reads`, with `resource_lists`, `kept_reads` and `completion` |
+| logins to it | `logins`, `login_offers` |
+| servers for programs and agents | `connect_server`, `client`, the `view` of a result |
+"""

@@ -1,6 +1,6 @@
 """Language servers in place of an editor. To add one: a row in `servers.SERVERS`.
 
 `backend` answers as an editor would; `running_servers` starts servers, `server` is one of them, `rpc` the pipe to it,
-`cell` what holds it. `documents` are its texts, `file_diagnostics` what it said of them, and `settling` decides whether
-that describes them as they are.
+with its `messages`, and `cell` what holds it. `documents` are its texts, `file_diagnostics` what it said of them, and
+`settling` decides whether that describes them as they are. `watch` tells it of files that others change.
 """

@@ -1,1 +1,4 @@
-"""Neovim: found by its sockets (`find`, `watch`), spoken to by `rpc`; `bridge.lua` is our part inside of it."""
+"""Neovim: found by its sockets (`find`, `watch`), spoken to by `rpc` in `msgpack`.
+
+`backend` is one Neovim; `bridge.lua` is our part inside of it.
+"""

@@ -16,7 +16,7 @@ MAX_ASKED = 4_000
 _BLANKS = r"\s{8,}"
 
 
-async def allowed_once(call: Call, asked: Ask) -> bool | Unanswered:
+async def allowed_by_person(call: Call, asked: Ask) -> bool | Unanswered:
     """Ask where the agent can pass the question on; elsewhere, or where it cannot be shown whole, the answer is no."""
     if not call.caller.capabilities.elicit_form or len(asked.whole) > MAX_ASKED:
         return False
