@@ -15,6 +15,7 @@ from clawft.model import Origin, Tool
 from clawft.policy import command, globs, scan, url
 from clawft.policy.command import CommandPolicy
 from clawft.provider.server import relay
+from clawft.provider.server.notices import read_progress
 from clawft.store import document
 from clawft.upstream.offer import list_reading
 from clawft.upstream.session import peer
@@ -122,7 +123,7 @@ DOORS: dict[str, Door] = {
     "introduction": of_result(peer.read_initialize),
     "questions": of_result(peer.read_wanted),
     "result": of_result(_result),
-    "progress": of_params(relay.read_progress),
+    "progress": of_params(read_progress),
     "outgoing meta": of_params(lambda data: relay.outgoing_meta(data, 1)),
     "name": _name,
     "hidden": _visible,

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from clawft.errors import InvalidConfig
-from clawft.store import concealed_secrets, secrets
+from clawft.store import concealed_secrets, secret_command
 from clawft.store.secrets import resolve
 from tests.requirements import requirement
 from tests.servers.pipe import mcp_server, text_of
@@ -106,7 +106,7 @@ COMMANDS = [
 @requirement("CONF-14", "POOL-21")
 @pytest.mark.parametrize(("code", "told"), COMMANDS)
 def test_a_command_that_gives_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, told: str) -> None:
-    monkeypatch.setattr(secrets, "COMMAND_SECONDS", 1.0)
+    monkeypatch.setattr(secret_command, "COMMAND_SECONDS", 1.0)
     before = set(psutil.Process().children(recursive=True))
     refused(command_of(tmp_path, code), told)
     assert set(psutil.Process().children(recursive=True)) == before
@@ -237,6 +237,6 @@ async def test_commands_that_hang_hold_up_neither_calls_nor_our_end(tmp_path: Pa
         if end == "two signals":
             pipe.process.terminate()
         await pipe.process.wait()
-        assert time.monotonic() - began < secrets.COMMAND_SECONDS / 2
+        assert time.monotonic() - began < secret_command.COMMAND_SECONDS / 2
         assert running
         assert outliving(running, 2.0) == []

@@ -5,7 +5,7 @@
 | servers that come and go | `upstreams`; each is an `upstream`, or a `personal_server` for people |
 | calls | `call`, in the bytes of `relay` |
 | questions on the way | `question` |
-| what else a server says meanwhile | `log_messages`, `progress_following` |
+| what else a server says meanwhile | `log_messages`, `progress_following`, read by `notices` |
 | what it has beside its tools | `server_reads`, with `resource_lists`, `kept_reads` and `completion` |
 | logins to it | `logins`, `login_offers` |
 | servers for programs and agents | `connect_server`, `client`, the `view` of a result |

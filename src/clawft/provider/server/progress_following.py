@@ -11,6 +11,7 @@ from clawft.model import Talk
 from clawft.model.protocols import is_of
 from clawft.provider.base import Courier
 from clawft.provider.server import relay
+from clawft.provider.server.notices import MAX_PROGRESS_BYTES, read_progress
 
 
 class _Followed(Struct):
@@ -42,12 +43,12 @@ class ProgressFollowing:
 
     def progressed(self, params: bytes) -> None:
         """A progress notice; one that belongs to no call in flight is nobody's."""
-        said = relay.read_progress(params)
+        said = read_progress(params)
         followed = self._followed.get(said.progress_token) if said else None
         if said is None or followed is None:
             return
         followed.patience.extend()
-        if len(params) <= relay.MAX_PROGRESS_BYTES and is_of(followed.talk, Courier):
+        if len(params) <= MAX_PROGRESS_BYTES and is_of(followed.talk, Courier):
             followed.talk.carry_progress(said.progress, relay.told_of(params))
             return
         total = None if said.total is UNSET else said.total

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import Raw, Struct
 
 from clawft.errors import ProtocolFailure
 from clawft.model import Kind, Reply
 from clawft.wire import blocks, narrow, parts
 from clawft.wire import meta as metas
 from clawft.wire.shapes import flaw
-from clawft.wire.strings import clipped_json
 from clawft.wire.trace import PARENT, continued
 
 _OURS = frozenset({metas.VERSION, metas.CAPABILITIES, metas.CLIENT, metas.LOG_LEVEL, metas.SERVER, metas.SUBSCRIPTION})
@@ -221,64 +220,8 @@ def _plain_meta(meta: Raw | None) -> Raw | None:
     return Raw(_encode(kept)) if kept else None
 
 
-class ProgressParams(Struct, rename="camel"):
-    progress_token: int
-    progress: float
-    total: float | UnsetType = UNSET
-    message: str | UnsetType = UNSET
-
-
 def told_of(params: bytes) -> dict[str, Raw]:
-    """A notice of a server with all its members, but for what belongs to its hop."""
+    """What a server says with all its members, but for what belongs to its hop."""
     members = _object.decode(params)
     meta = _plain_meta(members.pop("_meta", None))
     return members if meta is None else {**members, "_meta": meta}
-
-
-class _LongProgress(Struct, rename="camel"):
-    progress_token: int
-    progress: float
-    total: float | UnsetType = UNSET
-    message: Raw = Raw(b'""')
-
-
-MAX_PROGRESS_BYTES = 4 * 1024
-_progress = msgspec.json.Decoder(ProgressParams)
-_long_progress = msgspec.json.Decoder(_LongProgress)
-
-
-def read_progress(params: bytes) -> ProgressParams | None:
-    """A progress notice that can be ours; anything else is not worth an error. A long message is cut."""
-    try:
-        if len(params) <= MAX_PROGRESS_BYTES:
-            return _progress.decode(params)
-        long = _long_progress.decode(params)
-        message = clipped_json(long.message, MAX_PROGRESS_BYTES)
-        return ProgressParams(long.progress_token, long.progress, long.total, message)
-    except msgspec.DecodeError:
-        return None
-
-
-MAX_NOTICE_BYTES = 64 * 1024
-"""Of a notice that a resource has changed, to be passed on whole."""
-
-
-def beside_uri(params: bytes) -> dict[str, Raw]:
-    """What a notice says of a resource besides its URI; nothing, if that is too much for a notice."""
-    if len(params) > MAX_NOTICE_BYTES:
-        return {}
-    return {key: value for key, value in told_of(params).items() if key != "uri"}
-
-
-class _Named(Struct):
-    uri: str
-
-
-_named = msgspec.json.Decoder(_Named)
-
-
-def read_uri(params: bytes) -> str | None:
-    try:
-        return _named.decode(params).uri
-    except msgspec.DecodeError:
-        return None

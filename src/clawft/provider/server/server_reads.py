@@ -17,6 +17,7 @@ from clawft.provider.server import completion, relay
 from clawft.provider.server.call.refusal import failed, passed_on
 from clawft.provider.server.call.server_calls import BROKEN, CONNECT_SECONDS, LOST
 from clawft.provider.server.kept_reads import KeptReads
+from clawft.provider.server.notices import beside_uri, read_uri
 from clawft.provider.server.question.server_questions import ServerQuestions
 from clawft.provider.server.question.urls import ask_for_urls
 from clawft.upstream.interest.interest import TELL_SECONDS
@@ -128,7 +129,7 @@ async def watch(upstream: Upstream, uri: str, changed: TellChange) -> Callable[[
     interest = upstream.interest
 
     def ear(params: bytes) -> None:
-        changed(relay.read_uri(params) or uri, relay.beside_uri(params))
+        changed(read_uri(params) or uri, beside_uri(params))
 
     release = interest.watch(interest.resources, uri, ear)
     try:
