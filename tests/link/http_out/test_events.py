@@ -1,6 +1,7 @@
 """Streams of lines that say nothing: however they end, they cost the server that sends them, not its neighbours."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
@@ -54,3 +55,28 @@ def test_lines_of_nothing_are_read_in_pieces_and_paid_for(end: bytes) -> None:
     assert asyncio.run(events_in(end * 30_000, noise)) == []
     assert sum(noise.sizes) == len(end) * 30_000
     assert max(noise.sizes) <= PIECE
+
+
+@requirement("QUAL-03")
+def test_the_time_in_which_nobody_reads_is_not_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    paid: list[float] = []
+
+    class Account(Noise):
+        def heard(self, size: int, began: float) -> float:
+            paid.append(now - began)
+            return 0.0
+
+    async def take_each_slowly() -> int:
+        nonlocal now
+        response = cast("ClientResponse", Stream(b"data: {}\n\n" * 5_000))
+        taken = 0
+        async for _ in events_of(response, DEFAULT_LIMIT, Account(), LinkSender()):
+            now += 10.0
+            taken += 1
+        return taken
+
+    assert asyncio.run(take_each_slowly()) == 5_000
+    assert paid
+    assert sum(paid) == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from clawft.link.share.noise import Noise
@@ -42,17 +42,40 @@ async def events_of(
         try:
             async for chunk in response.content.iter_any():
                 for piece in _pieces(chunk):
-                    began = time.monotonic()
-                    for event in reader.feed(piece):
+                    reading = _TimedReading(reader.feed(piece))
+                    for event in reading:
                         turn.end()
                         yield event
                     await turn.wait(reader.held)
-                    if _lines_in(piece) > MANY_LINES and (pause := noise.heard(len(piece), began)):
+                    if _lines_in(piece) > MANY_LINES and (pause := reading.pause_after(len(piece), noise)):
                         await asyncio.sleep(pause)
         except (aiohttp.ClientError, OSError) as broken:
             log.debug("a stream broke off: %s", broken)
         finally:
             reader.clear()  # what ends badly may be kept by its own traceback
+
+
+class _TimedReading:
+    """The events of one piece. What is done with each of them, and every wait between two, is not counted: a pause
+    would be paid for with a longer one.
+    """
+
+    def __init__(self, events: Iterator[SseEvent]) -> None:
+        self._events = events
+        self._seconds = 0.0
+
+    def __iter__(self) -> Iterator[SseEvent]:
+        return self
+
+    def __next__(self) -> SseEvent:
+        began = time.monotonic()
+        try:
+            return next(self._events)
+        finally:
+            self._seconds += time.monotonic() - began
+
+    def pause_after(self, size: int, noise: Noise) -> float:
+        return noise.heard(size, time.monotonic() - self._seconds)
 
 
 def _pieces(chunk: bytes) -> Iterable[bytes]:
