@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 
 from clawft.errors import LinkError, SessionLost, WireError
@@ -40,7 +41,7 @@ class NoticeStream:
         place = StreamPlace()
         pause = STREAM_RETRY_SECONDS
         while True:
-            before = place.events
+            before, opened = place.events, time.monotonic()
             try:
                 offered = await self._once(place)
             except SessionLost as gone:
@@ -51,7 +52,8 @@ class NoticeStream:
                 offered = True
             if not offered:
                 return
-            pause = place.retry_seconds if place.events > before else pause * 2
+            has_held = place.events > before or time.monotonic() - opened >= MAX_RETRY_SECONDS
+            pause = place.retry_seconds if has_held else pause * 2
             pause = min(max(pause, STREAM_RETRY_SECONDS), MAX_RETRY_SECONDS)
             await asyncio.sleep(pause)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -47,7 +48,8 @@ class ListenStream:
         self._missed = missed
         self._filter: dict[str, Any] = {}
         self._stream: asyncio.Task[bool] | None = None
-        self._pause = AGAIN_SECONDS
+        self._opened = 0.0
+        self._pauses = AgainPauses()
         self._heard = True
 
     async def tell(self) -> bool:
@@ -62,6 +64,7 @@ class ListenStream:
         old, self._filter = self._stream, wanted
         acknowledged = self._interest.expect()
         heard = True
+        self._opened = time.monotonic()
         self._stream = asyncio.get_running_loop().create_task(self._listen(wanted)) if wanted else None
         if self._stream is not None:
             said, _ = await asyncio.wait(
@@ -92,8 +95,7 @@ class ListenStream:
         self._stream = None
         if not worth_it:
             return  # refused: the same will be refused again, something else may not
-        await asyncio.sleep(self._pause)
-        self._pause = min(self._pause * 2, LONGEST_AGAIN_SECONDS)
+        await asyncio.sleep(self._pauses.after(time.monotonic() - self._opened))
         self._filter = {}
         self._missed()
 
@@ -116,6 +118,20 @@ class ListenStream:
 
     _honoured: frozenset[str] | None = None
     """The resources that the server has acknowledged; None if it did not say."""
+
+
+class AgainPauses:
+    """Before a stream that ended is opened again: each longer than the last, unless the stream has held for long. Some
+    proxies end every one of them after a while, and what changes meanwhile is heard of late.
+    """
+
+    def __init__(self) -> None:
+        self._next = AGAIN_SECONDS
+
+    def after(self, held_seconds: float) -> float:
+        pause = AGAIN_SECONDS if held_seconds >= LONGEST_AGAIN_SECONDS else self._next
+        self._next = min(pause * 2, LONGEST_AGAIN_SECONDS)
+        return pause
 
 
 _NOT_TOLD = JsonRpcFailure(METHOD_NOT_FOUND, "the server does not tell of changes to this resource")
