@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from clawft.errors import JsonRpcFailure, LinkClosed, NeedsAuth, NotConnected, ServerNotFound, SpawnFailed
+from clawft.errors import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    UNSUPPORTED_REVISION,
+    JsonRpcFailure,
+    LinkClosed,
+    NeedsAuth,
+    NotConnected,
+    ServerNotFound,
+    SpawnFailed,
+)
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import list_page
 from clawft.link.base import OutgoingRequest
@@ -280,6 +290,47 @@ async def test_a_server_that_speaks_the_other_era_now_is_looked_at_again(
         first.answers = {"server/discover": JsonRpcFailure(-32000, "Server not initialized")}
         await until(lambda: len(ways.links["a"]) == 2 and state(mine, "a") is ServerState.CONNECTED)
         assert (await mine.get("a")).peer.era is Era.HANDSHAKE
+
+
+@requirement("POOL-10", "POOL-12", "SESS-07")
+@pytest.mark.parametrize("code", [UNSUPPORTED_REVISION, INVALID_PARAMS, METHOD_NOT_FOUND])
+async def test_a_server_of_the_handshake_era_that_is_replaced_by_a_stateless_one_is_looked_at_again(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "HEALTH_SECONDS", 0.02)
+    hello: Scripted = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+    listed: Scripted = {"resultType": "complete", "tools": [tool("one")], "ttlMs": 0, "cacheScope": "private"}
+    refused = JsonRpcFailure(code, "this needs _meta")
+    newer: dict[str, Scripted] = {
+        "server/discover": hello,
+        "tools/list": listed,
+        "ping": refused,
+        "initialize": refused,
+    }
+    async with pool(tmp_path, ways := Tables()) as mine:
+        await mine.connect(table("a"))
+        first, before = ways.last("a"), mine.find("a").health.last_healthy
+        assert (await mine.get("a")).peer.era is Era.HANDSHAKE
+        await until(lambda: mine.find("a").health.last_healthy > before)
+        ways.tables["a"] = first.answers = newer
+        await until(lambda: len(ways.links["a"]) == 2 and state(mine, "a") is ServerState.CONNECTED)
+        assert (await mine.get("a")).peer.era is Era.STATELESS
+
+
+@requirement("POOL-10")
+async def test_a_server_that_knows_no_ping_is_well_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "HEALTH_SECONDS", 0.02)
+    ways = Tables({"a": answers("one", ping=JsonRpcFailure(METHOD_NOT_FOUND, "what?"))})
+    async with pool(tmp_path, ways) as mine:
+        await mine.connect(table("a"))
+        one = mine.find("a")
+        for _ in range(2 * health.MAX_MISSES):
+            before = one.health.last_healthy
+            await until(lambda before=before: one.health.last_healthy > before)
+        assert (len(ways.links["a"]), one.state) == (1, ServerState.CONNECTED)
+        assert ways.last("a").methods.count("server/discover") == 1
 
 
 @requirement("POOL-13", "SESS-05", "S3-E03", "LINK-07")

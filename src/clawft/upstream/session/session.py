@@ -22,6 +22,7 @@ from clawft.errors import (
     LinkRefused,
     ProtocolFailure,
     RequestTimeout,
+    SessionLost,
 )
 from clawft.link.base import Link, OutgoingRequest, Posting
 from clawft.link.faults import Faults
@@ -81,6 +82,7 @@ class Session:
         self._capabilities = dict(capabilities or {})
         self._questions = Questions(link, self._answer_to)
         self.peer = Peer(Era.HANDSHAKE, NEWEST_HANDSHAKE)
+        self._was_pinged = False
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -276,8 +278,16 @@ class Session:
             return
         try:
             await self.request("ping", seconds=seconds)
-        except JsonRpcFailure:
-            return  # an error is an answer; of the other era it is none: each of its servers knows `server/discover`
+            self._was_pinged = True
+        except JsonRpcFailure as refused:  # an error is an answer, too: not every server knows `ping`
+            if await self._left_its_era(refused):
+                raise SessionLost("the server speaks the stateless era now") from None
+
+    async def _left_its_era(self, refused: JsonRpcFailure) -> bool:
+        """Over HTTP another version may take the place of a server, and refuse whatever is said as before."""
+        if refused.error_code == UNSUPPORTED_REVISION:
+            return True
+        return self._was_pinged and await self._discover() is not None
 
     @property
     def faults(self) -> Faults:
