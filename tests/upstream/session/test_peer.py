@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from clawft.upstream.session.peer import read_initialize
+from clawft.errors import ProtocolFailure
+from clawft.upstream.session.peer import read_initialize, read_page, read_wanted
 from tests.requirements import requirement
 
 
@@ -34,3 +35,29 @@ def test_capabilities_of_another_kind_declare_nothing(odd: Any) -> None:
     assert not peer.declares("tools", "listChanged")
     assert not peer.declares("resources", "subscribe")
     assert peer.extensions == {}
+
+
+@requirement("QUAL-03")
+@pytest.mark.parametrize("kind", ["input_required", "task", "dance", 7, None])
+def test_something_else_in_place_of_a_list_is_no_empty_list(kind: Any) -> None:
+    answer = json.dumps({"resultType": kind, "requestState": "x"}).encode()
+    with pytest.raises(ProtocolFailure, match="the answer to tools/list is a result of the kind"):
+        read_page("tools/list", answer, "tools")
+
+
+@pytest.mark.parametrize("page", [{}, {"resultType": "complete"}, {"resultType": "dance", "tools": []}])
+def test_nothing_listed_is_an_empty_list(page: dict[str, Any]) -> None:
+    assert read_page("tools/list", json.dumps(page).encode(), "tools") == ([], None)
+
+
+@requirement("QUAL-03")
+@pytest.mark.parametrize("nothing", [{}, {"inputRequests": {}}])
+def test_a_server_that_asks_for_nothing_is_not_sent_the_same_request_again(nothing: dict[str, Any]) -> None:
+    with pytest.raises(ProtocolFailure, match="does not say for what"):
+        read_wanted(json.dumps({"resultType": "input_required", **nothing}).encode())
+
+
+def test_a_server_may_ask_for_its_own_state_only() -> None:
+    wanted = read_wanted(b'{"resultType":"input_required","requestState":"x"}')
+    assert wanted is not None
+    assert bytes(wanted.request_state or b"") == b'"x"'

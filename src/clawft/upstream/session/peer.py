@@ -22,6 +22,7 @@ MAX_QUESTION_BYTES = 4 * 1024 * 1024
 """Of a server, being answered at a time."""
 
 _OUR_NAME = "clawft"
+_COMPLETE = b'"complete"'
 _object = msgspec.json.Decoder(dict[str, Raw])
 _any_object = msgspec.json.Decoder(dict[str, Any])
 
@@ -90,6 +91,8 @@ def read_wanted(result: bytes) -> UnfinishedResult | None:
         return None
     if len(result) > MAX_QUESTION_BYTES:
         raise ProtocolFailure(f"the server asks with {len(result)} bytes; {MAX_QUESTION_BYTES} at most")
+    if not wanted.input_requests and wanted.request_state is UNSET:  # the very same request would be sent again
+        raise ProtocolFailure("the server waits for input, but does not say for what")
     return wanted
 
 
@@ -107,11 +110,20 @@ def read_page(method: str, result: bytes, member: str) -> tuple[list[Raw], str |
         raise ProtocolFailure(f"the answer to {method} has more parts than anybody reads")
     try:
         page = _object.decode(result)
+        if member not in page:
+            _must_be_whole(method, page)
         items = msgspec.json.decode(page.get(member, Raw(b"[]")), type=list[Raw])
     except msgspec.DecodeError as wrong:
         raise ProtocolFailure(f"the answer to {method} is malformed: {wrong}") from None
     cursor = msgspec.json.decode(page.get("nextCursor", Raw(b"null")))
     return items, cursor if isinstance(cursor, str) else None
+
+
+def _must_be_whole(method: str, page: Mapping[str, Raw]) -> None:
+    """Nothing listed is a list, too; a question or a task in its place is none."""
+    kind = bytes(page.get("resultType", Raw(_COMPLETE)))
+    if kind != _COMPLETE:
+        raise ProtocolFailure(f"the answer to {method} is a result of the kind {kind[:50].decode(errors='replace')}")
 
 
 def read_discover(result: bytes) -> Peer | None:

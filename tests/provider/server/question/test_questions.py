@@ -494,6 +494,18 @@ async def test_a_task_that_nobody_can_follow_is_the_servers_fault_and_says_so(ta
         assert texts(failed)[0].startswith("slow: a task ")
 
 
+@requirement("RES-12", "QUAL-03")
+async def test_a_task_whose_questions_cannot_be_read_is_told_under_the_name_of_its_server(tmp_path: Path) -> None:
+    shape: Json = {"taskId": "t1", "createdAt": STAMP, "lastUpdatedAt": STAMP, "ttlMs": None, "status": "working"}
+    begun: Json = {**shape, "resultType": "task"}
+    asks: Json = {**shape, "resultType": "complete", "status": "input_required", "inputRequests": ["who?"]}
+    ways = Tables({"slow": answers("take", **{"server/discover": HELLO, "tools/call": begun, "tasks/get": asks})})
+    async with house(tmp_path, table("slow"), ways=ways) as mine, pipe(mine.gateway) as caller:
+        id = (await caller.call("slow__take", modern(FOLLOWS)))["result"]["taskId"]
+        error = (await caller.ask("tasks/get", modern(FOLLOWS, taskId=id)))["error"]
+        assert error["message"].startswith("slow: the server asks something that cannot be read")
+
+
 @requirement("RES-12", "WIRE-23")
 async def test_a_task_that_is_lost_while_we_follow_it_is_no_mistake_of_the_agents(tmp_path: Path) -> None:
     begun: Json = {"resultType": "task", "taskId": "t1", "status": "working", "pollIntervalMs": 20, "ttlMs": None}

@@ -89,12 +89,12 @@ class ForeignTasks:
                 _result_of(seen)
             if seen.error is not UNSET:
                 Failure(NULL, bytes(seen.error)).read()
+            asked = {} if seen.input_requests is UNSET else read_asked(shape).input_requests
         except ProtocolFailure as wrong:
             raise ProtocolFailure(f"{self._spec.name}: {wrong.message}") from None
         if seen.input_requests is UNSET:
             return shape
         members = _object.decode(shape)
-        asked = read_asked(shape).input_requests
         if len(asked) > MAX_AT_ONCE:
             raise ProtocolFailure(
                 f"{self._spec.name}: a task asks {len(asked)} questions at once; {MAX_AT_ONCE} at most"
