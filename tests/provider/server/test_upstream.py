@@ -548,6 +548,32 @@ async def test_a_server_that_refuses_to_be_watched_does_not_tell_its_key(tmp_pat
         assert "sesame" not in str(refused.value)
 
 
+@requirement("RES-01")
+async def test_what_changes_while_it_is_read_is_not_kept(tmp_path: Path) -> None:
+    """The news may overtake the answer, which is then older than they are."""
+    able: dict[str, Any] = {"resources": {}}
+    hello: dict[str, Any] = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": able}
+    hints: dict[str, Any] = {"resultType": "complete", "ttlMs": 60_000, "cacheScope": "public"}
+    reads = 0
+
+    def read(_: OutgoingRequest) -> dict[str, Any]:
+        nonlocal reads
+        reads += 1
+        if reads == 1:
+            ways.last("t").say("notifications/resources/updated", {"uri": "t://a"})
+        return {**hints, "contents": [{"uri": "t://a", "text": f"read {reads}"}]}
+
+    listed: dict[str, Any] = {**hints, "resources": [{"uri": "t://a", "name": "a"}]}
+    no_templates: dict[str, Any] = {**hints, "resourceTemplates": []}
+    lists = {"resources/list": listed, "resources/templates/list": no_templates}
+    ways = Tables({"t": {"server/discover": hello, "resources/read": read, **lists}})
+    async with served(tmp_path, table("t"), ways=ways) as (_, _, providers):
+        one = provider(providers, "t")
+        told = [await one.read_resource("t://a") or b"" for _ in range(3)]
+        ways.last("t").say("notifications/resources/updated", {"uri": "t://a"})  # or it would be kept for other tests
+        assert [b"read 1" in told[0], b"read 2" in told[1], b"read 2" in told[2]] == [True, True, True]
+
+
 # ── crashes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -39,6 +39,8 @@ class KeptReads:
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
         self.bytes = 0
+        self.changes = 0
+        """That the server has told of: what was asked for before one may be older than it."""
         ALL_KEPT.servers.add(self)
 
     def __len__(self) -> int:
@@ -80,6 +82,7 @@ class KeptReads:
 
     def forget(self, uri: str) -> None:
         """It has changed, or a part of it, or what it is a part of."""
+        self.changes += 1
         for key in [key for key in self._kept if key[0].startswith(uri) or uri.startswith(key[0])]:
             self._drop(key)
 

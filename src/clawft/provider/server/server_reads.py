@@ -75,6 +75,7 @@ class ServerReads:
     async def _ask_for(self, call: Call, method: str, members: Mapping[str, Any]) -> bytes:
         """A request of an agent's, which may be asked something on the way."""
         upstream, seconds = self._of(call.caller), self._upstream.spec.timeout_ms / 1000
+        changes = self.kept.changes
 
         async def ask(session: Session) -> tuple[bytes, bool, bool]:
             whole, asked = await self._questions.request(call, upstream, session, method, members, seconds)
@@ -93,7 +94,8 @@ class ServerReads:
             answer = await worked_on(whole, self._server, read)
         except ProtocolFailure as wrong:
             raise failed(self._server, wrong) from None
-        if self._keeps and stateless and method == "resources/read" and not asked and not call.more:
+        may_keep = self._keeps and stateless and method == "resources/read" and not asked and not call.more
+        if may_keep and self.kept.changes == changes:
             self.kept.put(call.tool.name, call.caller.principal, answer)
         return answer
 
