@@ -196,6 +196,22 @@ async def test_an_error_status_with_an_answer_in_it_is_that_answer() -> None:
         assert answer.read().error_code == -32000
 
 
+@requirement("LINK-13", "LINK-16")
+async def test_an_error_without_an_id_in_a_stream_is_the_answer_to_its_request() -> None:
+    """It was not read as far as its id, and no other request has this stream; a result has to say whose it is."""
+
+    async def respond(asked: Asked) -> web.StreamResponse:
+        events = await asked.stream()
+        await events.send({"jsonrpc": "2.0", "id": None, "result": {"n": 1}})
+        await events.send({"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "what?"}})
+        return events.response
+
+    async with linked(respond) as (link, _, _):
+        answer = await link.request(PING)
+        assert isinstance(answer, Failure)
+        assert answer.read().message == "what?"
+
+
 @requirement("LINK-16", "SESS-23")
 async def test_a_forgotten_session_is_lost_once_and_not_said_goodbye_to() -> None:
     async def respond(asked: Asked) -> web.StreamResponse:

@@ -294,7 +294,7 @@ class HttpLink(ClientLink):
             message = self._message(event, id)
             if isinstance(message, Request | Notification):
                 self._incoming(message, id)
-            elif message is not None and id is not None and message.id == b"%d" % id:
+            elif message is not None and answers(message, id):
                 return message
             elif message is not None:
                 self._unasked += 1
