@@ -158,6 +158,26 @@ async def test_a_refused_version_is_tried_again_at_one_the_server_names() -> Non
     assert link.methods == ["server/discover"] * 2
 
 
+UNPROVEN: list[tuple[Scripted, str]] = [
+    ({key: value for key, value in DISCOVERED.items() if key != "resultType"}, "has no resultType"),
+    ({**DISCOVERED, "supportedVersions": "2026-07-28"}, "names no version like 2026-07-28"),
+    (b"[]", "is malformed"),
+]
+
+
+@requirement("SESS-07")
+@pytest.mark.parametrize(("answer", "why"), UNPROVEN)
+async def test_a_stateless_server_that_does_not_show_it_is_told_why_it_was_offered_a_handshake(
+    answer: Scripted, why: str
+) -> None:
+    mine, _, _ = over({"server/discover": answer, "initialize": JsonRpcFailure(METHOD_NOT_FOUND, "no such method")})
+    with pytest.raises(JsonRpcFailure, match=f"no such method; the answer to server/discover {why}"):
+        await mine.connect()
+    mine, _, _ = over({"server/discover": answer})
+    with pytest.raises(ProtocolFailure, match=f"the answer to server/discover {why}"):
+        await mine.connect(pinned=Era.STATELESS)
+
+
 @requirement("SESS-07", "SESS-04")
 async def test_a_server_that_shares_no_version_is_given_up_with_both_lists() -> None:
     mine, link, _ = over({"server/discover": unsupported("2031-01-01"), "initialize": HELLO})

@@ -126,15 +126,17 @@ def _must_be_whole(method: str, page: Mapping[str, Raw]) -> None:
         raise ProtocolFailure(f"the answer to {method} is a result of the kind {kind[:50].decode(errors='replace')}")
 
 
-def read_discover(result: bytes) -> Peer | None:
+def read_discover(result: bytes) -> Peer:
     """A stateless peer shows itself by a version we share, and by saying what its result is."""
     try:
         told = _any_object.decode(_bounded(result))
-    except (msgspec.DecodeError, ProtocolFailure):
-        return None
+    except msgspec.DecodeError as wrong:
+        raise ProtocolFailure(f"the answer to server/discover is malformed: {wrong}") from None
     mutual = _mutual(_strings(told.get("supportedVersions")))
-    if mutual is None or "resultType" not in told:
-        return None
+    if mutual is None:
+        raise ProtocolFailure(f"the answer to server/discover names no version like {STATELESS[-1]}")
+    if "resultType" not in told:
+        raise ProtocolFailure("the answer to server/discover has no resultType")
     return _peer(Era.STATELESS, mutual, told, _mapping(told.get("_meta")).get(metas.SERVER))
 
 

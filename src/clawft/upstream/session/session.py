@@ -83,6 +83,8 @@ class Session:
         self._questions = Questions(link, self._answer_to)
         self.peer = Peer(Era.HANDSHAKE, NEWEST_HANDSHAKE)
         self._was_pinged = False
+        self._doubt = ""
+        """Why an answer was no proof of a stateless peer."""
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -93,7 +95,7 @@ class Session:
         """
         await self.link.open(self._incoming, self._listener.lost)
         if pinned is Era.STATELESS:
-            self.peer = await self._discover() or _speaks_none()
+            self.peer = await self._discover() or _speaks_none(self._doubt)
         elif self.link.kind == "sse" or pinned is Era.HANDSHAKE:  # SSE is older than the stateless era
             self.peer = await self._initialize()
         elif known is Era.HANDSHAKE:
@@ -114,9 +116,16 @@ class Session:
                 raise
             return None
         if isinstance(answer, Response):
-            return read_discover(answer.result)
+            return self._proven(answer.result)
         mutual = supported_by(answer)
         return await self._discover(mutual, again=True) if mutual and not again else None
+
+    def _proven(self, discovered: bytes) -> Peer | None:
+        try:
+            return read_discover(discovered)
+        except ProtocolFailure as unproven:
+            self._doubt = unproven.message
+            return None
 
     async def _initialize_as_before(self) -> Peer:
         """This server spoke the handshake dialect last time; if it does no more, we look again from the beginning."""
@@ -133,12 +142,15 @@ class Session:
         try:
             return await self._initialize()
         except JsonRpcFailure as refused:
-            if refused.error_code != UNSUPPORTED_REVISION:
-                raise
-            peer = await self._discover()
+            peer = await self._discover() if refused.error_code == UNSUPPORTED_REVISION else None
             if peer is None:
-                raise
+                raise self._with_doubt(refused) from None
             return peer
+
+    def _with_doubt(self, refused: JsonRpcFailure) -> JsonRpcFailure:
+        """Who is of the stateless era, and does not show it well, refuses the handshake for a reason that is none."""
+        said = f"{refused.message}; {self._doubt}" if self._doubt else refused.message
+        return JsonRpcFailure(refused.error_code, said, refused.error_data)
 
     async def _initialize(self) -> Peer:
         params = _encode(
@@ -314,7 +326,7 @@ class Session:
         return _encode(await self._listener.asked(request, stream))
 
 
-def _speaks_none() -> NoReturn:
+def _speaks_none(doubt: str) -> NoReturn:
     raise ProtocolFailure(
-        f"the server does not speak {STATELESS[-1]}", hint='its era is pinned; leave out era = "stateless"'
+        doubt or f"the server does not speak {STATELESS[-1]}", hint='its era is pinned; leave out era = "stateless"'
     )
