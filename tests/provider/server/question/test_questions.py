@@ -16,7 +16,7 @@ from clawft.gateway.core import Gateway
 from clawft.gateway.questions import digest_of
 from clawft.link.base import OutgoingRequest
 from clawft.model import Caller
-from clawft.provider.server.question import rounds
+from clawft.provider.server.question import rounds, server_questions
 from clawft.provider.server.question.parked_calls import Park
 from clawft.provider.server.upstreams import UpstreamProviders
 from clawft.store.concealed_secrets import keep_concealed
@@ -514,6 +514,20 @@ async def test_a_task_that_is_lost_while_we_follow_it_is_no_mistake_of_the_agent
     async with house(tmp_path, table("slow"), ways=ways) as mine, pipe(mine.gateway) as caller:
         failed = await caller.call("slow__take", modern(CAN))
         assert "slow: its task is lost: unknown task (code -32602)" in texts(failed)[0]
+
+
+@requirement("RES-10", "QUAL-03")
+async def test_all_rounds_of_a_call_together_have_the_time_of_a_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that wants nothing but its own state back, again and again, just in time."""
+    monkeypatch.setattr(server_questions, "HARD_LIMIT_FACTOR", 0)  # all of it is over before the first round
+    again: Json = {"resultType": "input_required", "requestState": "s"}
+    ways = Tables({"slow": answers("take", **{"server/discover": HELLO, "tools/call": again})})
+    async with house(tmp_path, table("slow"), ways=ways) as mine, pipe(mine.gateway) as caller:
+        failed = await caller.call("slow__take", modern(CAN))
+        assert "slow: tools/call: no answer within" in texts(failed)[0]
+        assert ways.last("slow").methods.count("tools/call") == 1
 
 
 @requirement("RES-10", "QUAL-12")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from clawft.errors import RequestTimeout
 from clawft.link.base import OutgoingRequest
 from clawft.link.patience import Patience
 from clawft.model import Call, Caller, Era, InputRequired, SilentTalk
@@ -119,10 +121,19 @@ class ServerQuestions:
         `told` is what the server hears about the agent, if that is more than of anything but a tool call.
         """
         told = self.told(call.caller) if told is None else told
+        left = most = seconds * HARD_LIMIT_FACTOR
 
         async def send(answers: Mapping[str, Any]) -> bytes:
+            """Each round has the time of a call, and all of them what a call has at most; people take theirs."""
+            nonlocal left
+            if left <= 0:
+                raise RequestTimeout(method, round(most * 1000))
+            began = time.monotonic()
             outgoing = session.outgoing(method, {**members, **answers}, told)
-            return _result(await session.link.request(outgoing, Patience(method, seconds)))
+            try:
+                return _result(await session.link.request(outgoing, Patience(method, seconds)))
+            finally:
+                left -= time.monotonic() - began
 
         return await self.rounds(call).complete(wanted, send)
 
