@@ -486,8 +486,10 @@ async def opened(link: HttpLink) -> None:
     await link.notify("notifications/initialized")
 
 
-@pytest.mark.parametrize(("code", "is_lost"), [(-32601, False), (-32001, True)])
-async def test_a_method_that_is_not_found_is_no_lost_session(code: int, is_lost: bool) -> None:
+@pytest.mark.parametrize(
+    ("code", "is_lost"), [(-32601, False), (-32002, False), (-32602, False), (-32001, True), (-32600, True)]
+)
+async def test_a_method_resource_or_tool_that_is_not_found_is_no_lost_session(code: int, is_lost: bool) -> None:
     async def respond(asked: Asked) -> web.StreamResponse:
         return asked.error(code, "not found", 404) if asked.about == "ping" else await plain(asked)
 

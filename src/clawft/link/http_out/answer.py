@@ -5,7 +5,16 @@ from __future__ import annotations
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from clawft.errors import METHOD_NOT_FOUND, LinkClosed, LinkRefused, MessageTooLong, ProtocolFailure, WireError
+from clawft.errors import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    RESOURCE_NOT_FOUND,
+    LinkClosed,
+    LinkRefused,
+    MessageTooLong,
+    ProtocolFailure,
+    WireError,
+)
 from clawft.link.share.turns import ALONE_FROM, AwaitedTurn, LinkSender
 from clawft.wire.headers import legible
 from clawft.wire.jsonrpc import reading
@@ -21,6 +30,8 @@ NO_ANSWER_STATUS = 300
 READ_AHEAD = 64 * 1024
 """Bytes of an answer that wait to be read, about; there may be many answers at a time."""
 EXCERPT = 300
+_NOT_FOUND = (METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, INVALID_PARAMS)
+"""A method, a resource, a tool or prompt: some servers have the status 404 for each."""
 
 
 async def refused(url: str, response: ClientResponse) -> LinkRefused:
@@ -73,13 +84,13 @@ def is_failure(body: bytes) -> bool:
         return False
 
 
-def is_unknown_method(body: bytes, id: int) -> bool:
-    """Is it this very request that was not found, and not the session?"""
+def is_about_request(body: bytes, id: int) -> bool:
+    """Is it what this very request names that was not found, and not the session?"""
     try:
         answer = reading.decode(body)
         if not isinstance(answer, Failure) or answer.id != b"%d" % id:
             return False
-        return answer.read().error_code == METHOD_NOT_FOUND
+        return answer.read().error_code in _NOT_FOUND
     except (WireError, ProtocolFailure):
         return False
 

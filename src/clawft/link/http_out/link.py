@@ -27,8 +27,8 @@ from clawft.link.base import Credentials, Incoming, LinkKind, Lost, OutgoingRequ
 from clawft.link.http_out.answer import (
     NO_ANSWER_STATUS,
     answers,
+    is_about_request,
     is_failure,
-    is_unknown_method,
     may_answer,
     no_message,
     read_body,
@@ -215,7 +215,7 @@ class HttpLink(ClientLink):
 
     async def _read(self, id: int, response: ClientResponse) -> bytes:
         body = await read_body(self._url, response, self._limit, self._sender)
-        if response.status == 404 and self._session_id and not is_unknown_method(body, id):
+        if response.status == 404 and self._session_id and not is_about_request(body, id):
             raise SessionLost(f"{self._url} has forgotten our session")
         if response.status >= NO_ANSWER_STATUS and not is_failure(body):
             raise refusal(self._url, response.status, body)
