@@ -17,11 +17,23 @@ from typing import Any
 
 import pytest
 
+from clawft.app.access import Entrance
 from clawft.cli.gateway import cannot_listen, connect_lines, from_here
 from clawft.cli.main import COMMANDS, verbs_of
+from clawft.config.settings import Settings
+from clawft.model import Caller
 from tests.requirements import requirement
 
 pytestmark = pytest.mark.slow  # processes that take their time
+
+
+def _has_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
 
 Process = subprocess.Popen[str]
 TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
@@ -76,6 +88,43 @@ def _post(url: str, token: str) -> int:
 
 
 _HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}}
+
+
+@requirement("SHELL-16", "SHELL-19")
+@pytest.mark.timeout(60)
+@pytest.mark.skipif(not _has_ipv6(), reason="no IPv6 on this machine")
+def test_an_ipv6_address_may_have_the_brackets_it_has_in_a_url(
+    weft: list[str], environment: dict[str, str], workspace: Path
+) -> None:
+    words = [*weft, "gateway", "--host", "[::1]", "--port", "0", "--no-auth", "--json"]
+    with serving(words, environment, workspace) as process:
+        assert process.stdout
+        told = json.loads(process.stdout.readline())
+        assert told["url"].startswith("http://[::1]:")
+        assert _post(told["url"], "") == 200
+
+
+@requirement("SHELL-16")
+@pytest.mark.parametrize("host", ["", "[]"])
+@pytest.mark.parametrize("command", ["gateway", "serve-model --scenario scenario.toml"])
+def test_a_variable_that_was_empty_opens_nothing_to_the_network(run: Any, command: str, host: str) -> None:
+    done = run(*command.split(), "--port", "0", "--host", host)
+    assert (done.code, done.out) == (2, "")
+    assert "--host: an address is missing; 127.0.0.1 is this machine alone" in done.err
+
+
+@requirement("SHELL-19")
+@pytest.mark.parametrize(
+    ("host", "own"), [("127.0.0.2", "127.0.0.2:1"), ("LOCALHOST", "localhost:1"), ("127.1", "[::1]")]
+)
+def test_every_spelling_of_loopback_answers_to_this_machine_alone(
+    home: Path, workspace: Path, host: str, own: str
+) -> None:
+    access = Entrance(Settings(home=home, workspace=workspace), Caller(), host, "token").access
+    assert access.check_place({b"host": own.encode()}) is None
+    refused = access.check_place({b"host": b"rebound.example"})
+    assert refused is not None
+    assert refused.status == 421
 
 
 @requirement("SHELL-16")

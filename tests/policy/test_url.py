@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.model import Allow, Deny
+from clawft.policy.address import is_loopback
 from clawft.policy.url import MAX_URL, UrlPolicy, decide, explain, host_of, literal_addresses
 from tests.requirements import requirement
 
@@ -153,6 +154,22 @@ def test_explaining_lists_the_rungs_down_to_the_objection() -> None:
 )
 def test_all_readings_of_a_literal(host: str, meant: tuple[str, ...]) -> None:
     assert literal_addresses(host) == meant
+
+
+@requirement("SHELL-19")
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST", "127.0.0.1", "127.0.0.2", "127.1", "::1", "0:0:0:0:0:0:0:1"]
+)
+def test_however_loopback_is_written_it_is_this_machine_alone(host: str) -> None:
+    assert is_loopback(host)
+
+
+@requirement("SHELL-19")
+@pytest.mark.parametrize(
+    "host", ["", "*", "0.0.0.0", "::", "10.0.0.1", "127.0.0.1.example", "a.localhost", "0177.0.0.1", "::ffff:127.0.0.1"]
+)
+def test_what_others_may_reach_is_no_loopback(host: str) -> None:
+    assert not is_loopback(host)
 
 
 @requirement("GUARD-04")

@@ -16,6 +16,5 @@ To add a guard: a row in `App._guards`. To tell a family its settings: a row in 
 from clawft.app.house import App
 from clawft.app.loop import run, stop_signal
 from clawft.app.own_secrets import gateway_token, token_file
-from clawft.app.serving import LOOPBACK
 
-__all__ = ["LOOPBACK", "App", "gateway_token", "run", "stop_signal", "token_file"]
+__all__ = ["App", "gateway_token", "run", "stop_signal", "token_file"]

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from clawft.app.serving import LOOPBACK
 from clawft.config.settings import Settings
 from clawft.errors import ClawftError, InvalidConfig
 from clawft.gateway.http.access import LOOPBACK_HOSTS, Access, open_to_all, with_token
 from clawft.model import Caller
+from clawft.policy.address import is_loopback, literal_addresses
 
 if TYPE_CHECKING:  # most gateways know one token
     from clawft.auth.proofs import Proofs
@@ -28,13 +28,13 @@ class Entrance:
         self, settings: Settings, caller: Caller, host: str, token: str | None, proofs: Proofs | None = None
     ) -> None:
         """`token` None means open to all, which is for loopback only. `proofs` keeps what people came with."""
-        if token is None and (host not in LOOPBACK or settings.auth_issuer):
+        if token is None and (not is_loopback(host) or settings.auth_issuer):
             raise InvalidConfig(f"no token on {host}: that would be open to everyone", hint="leave out --no-auth")
         authenticate = open_to_all(caller) if token is None else with_token(token, caller)
         self.people = _people(settings, caller, proofs) if settings.auth_issuer else None
         self.access = Access(
             self.people.behind(authenticate) if self.people else authenticate,
-            LOOPBACK_HOSTS | _host_of(settings.auth_audience) if host in LOOPBACK else None,
+            _names(host) | _host_of(settings.auth_audience) if is_loopback(host) else None,
             self.people.metadata if self.people else None,
         )
 
@@ -76,6 +76,11 @@ def _people(told: Settings, caller: Caller, proofs: Proofs | None) -> People:
         told.auth_issuer, told.auth_audience, web, jwks_url=told.auth_jwks_url, group_claim=told.auth_groups
     )
     return People(verifier, caller, told.auth_grants, told.auth_scopes, proofs)
+
+
+def _names(host: str) -> frozenset[str]:
+    """What clients on this machine may call us: the usual names, and the address we were given if it is another."""
+    return LOOPBACK_HOSTS | {f"[{address}]" if ":" in address else address for address in literal_addresses(host)}
 
 
 def _host_of(url: str) -> frozenset[str]:

@@ -20,7 +20,6 @@ GRACE_SECONDS = 5.0
 """How long running calls may take after we were asked to stop."""
 LAST_SECONDS = 4.0
 """How long what is written may take to reach a caller then, while the servers end."""
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 _CROWDED = "too many requests in flight"
 

@@ -29,7 +29,7 @@ class CannotListen(ClawftError):
 
 def _options(parser: Parser) -> None:
     parser.add_argument(
-        "--host", metavar="ADDRESS", default=DEFAULT_HOST, help=f"where to listen (default: {DEFAULT_HOST})"
+        "--host", metavar="ADDRESS", type=host, default=DEFAULT_HOST, help=f"where to listen (default: {DEFAULT_HOST})"
     )
     parser.add_argument(
         "--port", metavar="N", type=port, default=DEFAULT_PORT, help=f"0: any free one (default: {DEFAULT_PORT})"
@@ -37,6 +37,16 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--no-auth", action="store_true", help="ask for no token; on loopback only")
     parser.add_argument("--json", action="store_true", help="print the address and token as one line of JSON")
     common_options(parser)
+
+
+def host(text: str) -> str:
+    """Without the brackets that an IPv6 address has in a URL. An empty one would be every address of this machine."""
+    bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    if not bare:
+        from argparse import ArgumentTypeError  # only to complain
+
+        raise ArgumentTypeError(f"an address is missing; {DEFAULT_HOST} is this machine alone")
+    return bare
 
 
 def port(text: str) -> int:
@@ -48,9 +58,9 @@ def port(text: str) -> int:
 
 
 def _serve(options: Options) -> int:
-    from clawft.app import LOOPBACK  # brings the whole house
+    from clawft.policy.address import is_loopback  # only where one serves
 
-    if options.no_auth and options.host not in LOOPBACK:
+    if options.no_auth and not is_loopback(options.host):
         raise WrongUsage(
             f"--no-auth on {options.host} would open every tool to the network",
             hint="leave out --no-auth, or listen on 127.0.0.1",
@@ -74,8 +84,12 @@ async def _listen(app: App, options: Options) -> int:
     except OSError as failure:
         if listening:  # a disk that is full, where the lines are to be written
             raise
-        raise cannot_listen(failure, f"{options.host}:{options.port}") from failure
+        raise cannot_listen(failure, place(options.host, options.port)) from failure
     return 0
+
+
+def place(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def cannot_listen(failure: OSError, where: str) -> CannotListen:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clawft.cli.gateway import DEFAULT_HOST, cannot_listen, port
+from clawft.cli.gateway import DEFAULT_HOST, cannot_listen, host, place, port
 from clawft.cli.main import begin_loop
 from clawft.cli.parser import Options, Parser, Verb
 from clawft.cli.screen import paint
@@ -21,7 +21,9 @@ GRACE_SECONDS = 2.0
 
 def _options(parser: Parser) -> None:
     parser.add_argument("--scenario", metavar="FILE", required=True, help="what the model says, as TOML")
-    parser.add_argument("--host", metavar="ADDRESS", default=DEFAULT_HOST, help=f"where to listen ({DEFAULT_HOST})")
+    parser.add_argument(
+        "--host", metavar="ADDRESS", type=host, default=DEFAULT_HOST, help=f"where to listen ({DEFAULT_HOST})"
+    )
     parser.add_argument(
         "--port", metavar="N", type=port, default=DEFAULT_PORT, help=f"0: any free one (default: {DEFAULT_PORT})"
     )
@@ -45,10 +47,10 @@ async def _listen(options: Options, scenario: Any) -> int:
     server = HttpServer(of_asgi(Endpoint(scenario, _log_to(options.log))), limits=Limits(body_bytes=MAX_BODY))
     stop = stop_signal()
     try:
-        host, number = await server.start(options.host, options.port)
+        bound = await server.start(options.host, options.port)
     except OSError as failure:
-        raise cannot_listen(failure, f"{options.host}:{options.port}") from failure
-    _announce(f"http://{f'[{host}]' if ':' in host else host}:{number}", options)
+        raise cannot_listen(failure, place(options.host, options.port)) from failure
+    _announce(f"http://{place(*bound)}", options)
     await stop
     await server.stop(GRACE_SECONDS)
     return 0

@@ -71,6 +71,15 @@ def literal_addresses(host: str) -> tuple[str, ...]:
     return _ipv4_readings(name)
 
 
+def is_loopback(host: str) -> bool:
+    """Does its text alone say that only this machine reaches it? Of names `localhost` does, no other."""
+    name = host.lower()
+    if name != "localhost" and ":" not in name and not looks_numeric(name):
+        return False
+    addresses = [_parse(address) for address in literal_addresses(name)]
+    return bool(addresses) and all(address is not None and address.is_loopback for address in addresses)
+
+
 def _ipv4_readings(name: str) -> tuple[str, ...]:
     """As inet_aton reads it (octal, hex, fewer parts) and as a plain decimal reader does; they may differ."""
     parts = name.split(".")
