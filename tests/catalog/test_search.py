@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 
+import msgspec
 import pytest
 
 from clawft.catalog.search import Index
-from clawft.catalog.surface import Surface, SurfaceForm, cost_of, without_finders
+from clawft.catalog.surface import FINDERS, Surface, SurfaceForm, cost_of, without_finders
 from clawft.catalog.words import words
 from tests import peers
 from tests.catalog import recall
@@ -63,8 +64,11 @@ def test_what_is_listed_depends_on_what_it_costs() -> None:
     assert auto.searches(entries)
     assert not auto.searches(entries[:5])
     assert auto.listed(entries[:5], lambda entry: False) == without_finders(entries[:5])
-    assert auto.listed(entries, lambda entry: entry.tool.name == "Edit") == [
-        entry for entry in entries if entry.tool.name == "Edit"
+    assert auto.listed(entries, lambda entry: False) == list(entries)  # nothing finds what is not listed
+    pair = [msgspec.structs.replace(entries[0], canonical=name) for name in FINDERS]
+    assert auto.listed([*entries, *pair], lambda entry: entry.tool.name == "Edit") == [
+        *(entry for entry in entries if entry.tool.name == "Edit"),
+        *pair,
     ]
     assert len(Surface().listed(entries, lambda entry: False)) == len(entries)
 

@@ -177,14 +177,26 @@ async def test_whoever_hands_in_a_task_cannot_ask_for_more_than_its_rule_leaves(
 
 async def test_too_many_tools_are_searched() -> None:
     made = gateway()
-    offered: list[bool] = []
-    house = House(made, lambda: offered.append(True), lambda: (), Path.cwd())
+    house = House(made, lambda: offer_search(made), lambda: (), Path.cwd())
     model = Watched(DONE)
     await Desk(DelegationConfig(tool_tokens=10), house).run(job("x", Listener(), model=model))
-    assert offered
-    assert model.tools == []  # this gateway has no finders; with them, they are all there is
-    assert next(iter(FINDERS)).startswith("weft__")
+    assert set(model.tools) == FINDERS
     assert "weft__search_tools" in model.requests[0].system
+
+
+def offer_search(made: Gateway) -> None:
+    finders = finding_tools(made.tools.search, made.call, made.tools.find)
+    made.register(FunctionProvider("weft", finders, workspace=Path.cwd(), store=MemoryStore()))
+
+
+async def test_a_delegate_that_may_not_search_is_told_of_all_its_tools() -> None:
+    made = gateway()
+    house = House(made, lambda: offer_search(made), lambda: (), Path.cwd())
+    model = Watched(DONE)
+    caller = Caller(grant=Grant(("demo__echo",)))
+    await Desk(DelegationConfig(tool_tokens=10), house).run(job("x", Listener(), model=model, caller=caller))
+    assert model.tools == ["demo__echo"]
+    assert "weft__search_tools" not in model.requests[0].system
 
 
 async def test_a_delegate_does_not_delegate_again() -> None:
@@ -301,8 +313,7 @@ async def test_delegates_of_gateways_that_serve_one_another_come_to_an_end(throu
 
     made = gateway()
     made.register(Elsewhere("far", [echo], workspace=Path.cwd(), store=MemoryStore()))
-    finders = finding_tools(made.tools.search, made.call, made.tools.find)
-    made.register(FunctionProvider("weft", finders, workspace=Path.cwd(), store=MemoryStore()))
+    offer_search(made)
     asked_for = '{ tool = "weft__call_tool", input = { name = "far__echo" } }' if through else '{ tool = "far__echo" }'
     script = f'[[turns]]\ncalls = [{asked_for}]\n[[turns]]\ntext = "done"\n'
     await desk_of(made, DelegationConfig()).run(job("x", Listener(), model=Watched(script)))

@@ -46,6 +46,17 @@ async def test_auto_searches_only_where_the_list_would_be_too_long(home: Path, w
     assert not listed(app_with(home, workspace, SurfaceForm.FULL)) & FINDERS
 
 
+@requirement("GUARD-06")
+@pytest.mark.parametrize("form", [SurfaceForm.SEARCH, SurfaceForm.AUTO])
+@pytest.mark.parametrize("allowed", [("file__read", "git__log"), ("file__read", "git__log", "weft__search_tools")])
+async def test_who_may_not_use_the_pair_is_listed_everything(
+    home: Path, workspace: Path, form: SurfaceForm, allowed: tuple[str, ...]
+) -> None:
+    tools = app_with(home, workspace, form, tokens=10).gateway.tools
+    listed = {entry.canonical for entry in tools.listed(Caller(grant=Grant(allowed)))}
+    assert listed == {"file__read", "git__log"}
+
+
 async def test_without_built_ins_the_pair_is_still_there(home: Path, workspace: Path) -> None:
     settings = Settings(home=home, workspace=workspace, builtin=False, surface=Surface(SurfaceForm.SEARCH))
     assert listed(App(settings, outside=False)) == FINDERS

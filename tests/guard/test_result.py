@@ -8,7 +8,7 @@ import pytest
 from clawft.guard.result import DEFAULT_LIMIT, ResultGuard
 from clawft.link.share.attic import MAX_BYTES, SPARED_BYTES
 from clawft.link.share.unread import UNREAD
-from clawft.model import Caller, CallToolResult, Kind, Reply, Tool
+from clawft.model import Caller, CallToolResult, Grant, Kind, Reply, Tool
 from clawft.store.leftovers import Leftovers, cut
 from tests.guard.support import TOOL, answers, call, result_of
 from tests.requirements import requirement
@@ -17,10 +17,15 @@ ADA = Caller("ada")
 
 
 async def guarded(
-    reply: Reply, limit: int = 100, leftovers: Leftovers | None = None, tool: Tool = TOOL, server: str = ""
+    reply: Reply,
+    limit: int = 100,
+    leftovers: Leftovers | None = None,
+    tool: Tool = TOOL,
+    server: str = "",
+    caller: Caller = ADA,
 ) -> Reply:
     guard = ResultGuard(Leftovers() if leftovers is None else leftovers, limit, lambda name: name == "loud")
-    return await guard(call(caller=ADA, tool=tool, server=server), answers(reply))
+    return await guard(call(caller=caller, tool=tool, server=server), answers(reply))
 
 
 def blocks(*content: dict[str, Any], **more: Any) -> Reply:
@@ -128,6 +133,32 @@ async def test_what_stands_beside_a_cut_text_keeps_its_spelling() -> None:
 async def test_text_too_large_to_keep_says_so() -> None:
     shown = result_of(await guarded(Reply.text("x" * 300), leftovers=Leftovers(max_bytes=200)))["content"][0]["text"]
     assert "[truncated] 200 more bytes were too much to keep" in shown
+
+
+@requirement("GUARD-08")
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (
+            Reply.text("x" * 300),
+            "[truncated] 200 more bytes cannot be read on: weft__read_result is not allowed here; ask",
+        ),
+        (
+            blocks(structuredContent={"a": "x" * 300}),
+            "bytes and cannot be read on: weft__read_result is not allowed here",
+        ),
+    ],
+    ids=["text", "structure"],
+)
+async def test_who_may_not_read_on_is_not_told_to(reply: Reply, said: str) -> None:
+    leftovers = Leftovers()
+    for grant in (Grant(("demo__*",)), Grant(deny=("weft__*",)), Grant(("*",), within=("demo__*",))):
+        caller = Caller("ada", grant=grant)
+        assert said in (await guarded(reply, leftovers=leftovers, caller=caller)).result.decode()
+    assert leftovers.bytes == 0
+    for grant in (Grant(("mcp__weft__read_result",)), Grant(("demo__*", "weft__*"))):
+        caller = Caller("ada", grant=grant)
+        assert "call weft__read_result with" in (await guarded(reply, caller=caller)).result.decode()
 
 
 @requirement("GUARD-08", "QUAL-12")

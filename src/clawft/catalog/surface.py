@@ -37,9 +37,15 @@ class Surface(Struct, frozen=True):
         return self.form is SurfaceForm.SEARCH
 
     def listed(self, entries: Sequence[CatalogEntry], is_pinned: Callable[[CatalogEntry], bool]) -> list[CatalogEntry]:
-        if not self.searches(entries):
+        """All of them where the pair is not among them: who may not search would be shown nothing."""
+        if not (self.searches(entries) and searched_by(entries)):
             return without_finders(entries)
         return [entry for entry in entries if entry.canonical in FINDERS or is_pinned(entry)]
+
+
+def searched_by(entries: Sequence[CatalogEntry]) -> bool:
+    """Is the pair among them?"""
+    return {entry.canonical for entry in entries} >= FINDERS
 
 
 def without_finders(entries: Sequence[CatalogEntry]) -> list[CatalogEntry]:

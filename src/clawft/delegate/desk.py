@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.catalog.snapshot import CatalogEntry
-from clawft.catalog.surface import Surface, SurfaceForm
+from clawft.catalog.surface import Surface, SurfaceForm, searched_by
 from clawft.delegate import rules, sdk
 from clawft.delegate.budget import RunBounds
 from clawft.delegate.events import Outcome, Tell
@@ -180,7 +180,8 @@ class Desk:
         if surface.searches(entries):
             self._house.offer_search()
             entries = self._house.gateway.tools.visible(caller)
-        return surface.listed(entries, lambda entry: False), surface.searches(entries)
+        given = surface.listed(entries, lambda entry: False)
+        return given, searched_by(given)
 
     def _model(self, job: DelegateJob, context: ExecutionContext, lacking: dict[Target, str]) -> Model:
         told = self._config

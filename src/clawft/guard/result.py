@@ -12,10 +12,12 @@ from functools import partial
 import msgspec
 from msgspec import Raw
 
+from clawft.catalog.names import accepted
 from clawft.errors import TooLarge
 from clawft.link.share.attic import ATTIC
 from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Kind, Next, Origin, Reply, Tool
+from clawft.policy.grant import visible
 from clawft.store.leftovers import Leftovers, cut
 from clawft.wire.strings import is_escaped, unescaped
 from clawft.wire.visible import is_plain, make_visible
@@ -31,8 +33,16 @@ Text = bytes | memoryview
 _members = msgspec.json.Decoder(dict[str, Raw])
 
 
+_READ_ON = accepted(Origin("weft"), Tool("read_result", b""))
+_BARRED = "cannot be read on: weft__read_result is not allowed here"
+
+
 def _nobodys(server: str) -> bool:
     return False
+
+
+def _may_read_on(call: Call) -> bool:
+    return visible(_READ_ON, call.caller.grant)
 
 
 class ResultGuard:
@@ -108,8 +118,10 @@ class ResultGuard:
 
     def _note(self, call: Call, texts: Sequence[Text], shown: int) -> str:
         size = sum(map(len, texts)) + len(texts) - 1
-        handle = self._keep(call, size, partial(b"\n".join, texts))
         told = f"[truncated] {size - shown} more bytes"
+        if not _may_read_on(call):
+            return f"{told} {_BARRED}; ask {call.name} for less"
+        handle = self._keep(call, size, partial(b"\n".join, texts))
         if not handle:
             return f"{told} were too much to keep; ask {call.name} for less"
         return f'{told}: call weft__read_result with {{"handle":"{handle}","offset":{shown}}}'
@@ -129,8 +141,10 @@ class ResultGuard:
         return _rebuilt(reply, members, noted)
 
     def _note_of(self, call: Call, structured: Raw) -> Block:
-        handle = self._keep(call, len(structured), partial(bytes, structured))
         note = f"[truncated] the structured result has {len(structured)} bytes"
+        if not _may_read_on(call):
+            return _text_block(f"{note} and {_BARRED}")
+        handle = self._keep(call, len(structured), partial(bytes, structured))
         where = f': call weft__read_result with {{"handle":"{handle}","offset":0}}' if handle else ""
         return _text_block(note + where)
 
