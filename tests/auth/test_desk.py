@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -45,6 +46,24 @@ async def test_codes_that_nobody_types_have_a_bound(vault: Vault, monkeypatch: p
         await ended(waiting.pop())
         waiting.append((await here.begin_device(vault, flow_to(rogue)))[1])
         for task in waiting:
+            await ended(task)
+
+
+async def test_one_person_does_not_take_the_codes_of_all_others(
+    tmp_path: Path, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desks, "MAX_CODES", 4)
+    here, other = desk(), Vault(tmp_path / "other")
+    async with rogue_issuer({"/device": DEVICE, "/token": pending}) as rogue:
+        greedy = [(await here.begin_device(vault, flow_to(rogue)))[1] for _ in range(4)]
+        modest = [(await here.begin_device(other, flow_to(rogue)))[1] for _ in range(2)]
+        with pytest.raises(LoginFailed, match="4 codes wait"):  # as many as the other has
+            await here.begin_device(other, flow_to(rogue))
+        for task in greedy[:2]:
+            with pytest.raises(LoginFailed, match="gave way to logins of others"):
+                await task
+        assert not any(task.done() for task in (*greedy[2:], *modest))
+        for task in (*greedy[2:], *modest):
             await ended(task)
 
 

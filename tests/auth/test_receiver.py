@@ -5,8 +5,10 @@ import asyncio
 import aiohttp
 import pytest
 
+from clawft.auth import receiver as receivers
 from clawft.auth.flow import AuthorizationResponse
 from clawft.auth.receiver import MAX_CONNECTIONS, Receiver
+from clawft.errors import LoginFailed
 from tests.requirements import requirement
 
 pytestmark = requirement("OAUTH-22")
@@ -55,6 +57,23 @@ async def test_an_answer_counts_once() -> None:
     assert await get(f"{url}?state=a&code=2") == 400
     assert (await expected).code == "1"
     assert not other.done()
+    await receiver.close()
+
+
+async def test_one_person_does_not_keep_all_others_from_logging_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receivers, "MAX_WAITING", 3)
+    receiver = Receiver()
+    url = await receiver.open()
+    greedy = [receiver.expect(state, "mallory") for state in ("a", "b", "c")]
+    with pytest.raises(LoginFailed, match="3 logins are waiting already"):
+        receiver.expect("d", "mallory")
+    expected = receiver.expect("e", "alice")
+    with pytest.raises(LoginFailed, match="gave way to logins of others"):
+        await greedy[0]
+    assert await get(f"{url}?state=a&code=1") == 400
+    assert await get(f"{url}?state=e&code=1") == 200
+    assert (await expected).code == "1"
+    assert not any(each.done() for each in greedy[1:])
     await receiver.close()
 
 

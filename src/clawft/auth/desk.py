@@ -10,6 +10,7 @@ from pathlib import Path
 from clawft.auth.device import DeviceCode, ask_for_code, check_code, poll
 from clawft.auth.endpoint import ask_for_token, credentials_fields
 from clawft.auth.flow import LIFETIME_S, AuthorizationResponse, AuthorizeResult, LoginFlow, begin, finish, login_of
+from clawft.auth.places import Places, gave_way
 from clawft.auth.receiver import Receiver
 from clawft.auth.renew import Renewal
 from clawft.auth.tokens import Login, TokenSet
@@ -30,7 +31,7 @@ class LoginDesk:
         self.receiver = Receiver()
         self._renewals: dict[Path, Renewal] = {}
         self._beside: set[asyncio.Task[None]] = set()
-        self._codes = 0
+        self._codes = Places(_full)
         """That wait to be typed."""
 
     def renewal(self, vault: Vault) -> Renewal:
@@ -46,7 +47,7 @@ class LoginDesk:
         address = await self.receiver.open()
         try:
             begun = await begin(store, make_flow(address))
-            expected = self.receiver.expect(begun.state)
+            expected = self.receiver.expect(begun.state, str(vault.folder))
         except BaseException:
             self.receiver.take_back()
             raise
@@ -79,30 +80,33 @@ class LoginDesk:
 
         `own_page`: where it is typed must belong to whoever gets the login.
         """
-        if self._codes >= MAX_CODES:
-            raise LoginFailed(f"{MAX_CODES} codes wait to be typed already", hint="type some of them")
-        web = self.make_web(flow.near)
-        self._codes += 1
+        place = self._codes.take(str(vault.folder), MAX_CODES)
         try:
+            web = self.make_web(flow.near)
             code = await ask_for_code(web, flow.server, flow.client, flow.scopes, flow.resource)
             if own_page:
                 check_code(code, flow.server)
+            if place.lost:
+                raise gave_way()
         except BaseException:
-            self._codes -= 1
+            place.leave()
             raise
         unfinished = login_of(flow, TokenSet("", provider_name=flow.name), "device_code")
 
         async def wait() -> Login:
-            login = await poll(web, code, unfinished)
+            try:
+                login = await poll(web, code, unfinished)
+            except asyncio.CancelledError:
+                if place.lost:
+                    raise gave_way() from None
+                raise
             await vault.save(flow.name, login)
             return login
 
         typed = asyncio.get_running_loop().create_task(wait())
-        typed.add_done_callback(self._typed)
+        typed.add_done_callback(lambda _: place.leave())
+        place.give_up = typed.cancel
         return code, typed
-
-    def _typed(self, login: asyncio.Task[Login]) -> None:
-        self._codes -= 1
 
     def beside(self, login: asyncio.Task[Login], name: str) -> None:
         """Let it finish by itself: whoever began it has been answered."""
@@ -116,3 +120,7 @@ class LoginDesk:
         task = asyncio.get_running_loop().create_task(watch())
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
+
+
+def _full() -> LoginFailed:
+    return LoginFailed(f"{MAX_CODES} codes wait to be typed already", hint="type some of them")

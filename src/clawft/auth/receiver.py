@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from clawft.auth.flow import AuthorizationResponse, read_returned
+from clawft.auth.places import Place, Places, gave_way
 from clawft.errors import LoginFailed
 
 HOST = "127.0.0.1"
@@ -31,6 +32,7 @@ class Receiver:
     def __init__(self) -> None:
         self._server: asyncio.Server | None = None
         self._waiting: dict[str, asyncio.Future[AuthorizationResponse]] = {}
+        self._places = Places(_full)
         self._opening = asyncio.Lock()
         self._silent: dict[asyncio.StreamWriter, None] = {}
         """Connections that have not asked yet, the oldest first."""
@@ -45,13 +47,14 @@ class Receiver:
                 self._server = await asyncio.start_server(self._serve, HOST, 0, limit=MAX_HEAD)
         return f"http://{HOST}:{self._server.sockets[0].getsockname()[1]}{PATH}"
 
-    def expect(self, state: str) -> asyncio.Future[AuthorizationResponse]:
-        if len(self._waiting) >= MAX_WAITING:
-            raise LoginFailed(f"{MAX_WAITING} logins are waiting already", hint="finish some of them")
+    def expect(self, state: str, whose: str = "") -> asyncio.Future[AuthorizationResponse]:
+        """`whose`: the person who is to come back, where there are several."""
+        place = self._places.take(whose, MAX_WAITING)
         self._promised = max(0, self._promised - 1)
         future: asyncio.Future[AuthorizationResponse] = asyncio.get_running_loop().create_future()
         self._waiting[state] = future
-        future.add_done_callback(lambda _: self._leave(state))
+        future.add_done_callback(lambda _: self._leave(state, place))
+        place.give_up = lambda: future.done() or future.set_exception(gave_way())
         return future
 
     def take_back(self) -> None:
@@ -59,7 +62,8 @@ class Receiver:
         self._promised = max(0, self._promised - 1)
         self._close_if_idle()
 
-    def _leave(self, state: str) -> None:
+    def _leave(self, state: str, place: Place) -> None:
+        place.leave()
         self._waiting.pop(state, None)
         self._close_if_idle()
 
@@ -109,6 +113,10 @@ class Receiver:
             return _page(b"400 Bad Request", _UNKNOWN)
         future.set_result(returned)
         return _page(b"200 OK", _DONE if returned.code else _FAILED)
+
+
+def _full() -> LoginFailed:
+    return LoginFailed(f"{MAX_WAITING} logins are waiting already", hint="finish some of them")
 
 
 def _for_us(head: bytes) -> bool:
