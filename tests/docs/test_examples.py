@@ -90,6 +90,27 @@ async def test_a_program_of_its_own_starts_the_servers_it_names_and_no_other(tmp
             assert (tmp_path / "stderr").read_text() == ""
 
 
+READS_STDIN = """
+import select
+from clawft import Gateway, tool
+@tool
+async def curious() -> str:
+    select.select([0], [], [])
+    return input()
+Gateway(curious).run()
+"""
+
+
+@requirement("QUAL-14", "SHELL-15")
+@pytest.mark.slow
+async def test_who_else_reads_stdin_finds_its_end_and_not_the_next_request(tmp_path: Path) -> None:
+    async with started(tmp_path, "-c", READS_STDIN) as pipe:
+        await pipe.open()
+        await pipe.send(call(1, "curious"))
+        assert "EOFError" in text_of(await pipe.answer(1))
+        assert (await pipe.ask("ping"))["result"] == {}
+
+
 # ── asking, in both eras ─────────────────────────────────────────────────────────────────────────────────────────────
 
 WISH = {"action": "accept", "content": {"size": "large", "gift": True}}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from msgspec import Struct
 
 from clawft.errors import InvalidConfig
 from clawft.store import concealed_secrets, secret_command
@@ -153,7 +154,35 @@ def test_a_keyring_without_the_entry_or_none_at_all(monkeypatch: pytest.MonkeyPa
         keyring.set_keyring(before)
 
 
-def refused(reference: str, told: str) -> None:
+class OddKeyring(Struct):
+    """Gives what it likes, or raises it."""
+
+    answer: object
+
+    def get_password(self, service: str, user: str) -> object:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@requirement("CONF-14")
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (RuntimeError("the bus was told hunter2"), "secret://keyring/github cannot be read: RuntimeError"),
+        (b"hunter2", "something else than a text"),
+        (42, "something else than a text"),
+    ],
+    ids=["raises", "bytes", "number"],
+)
+def test_a_keyring_that_does_what_it_likes_is_told_without_what_it_says(
+    monkeypatch: pytest.MonkeyPatch, answer: object, told: str
+) -> None:
+    monkeypatch.setattr(pytest.importorskip("keyring"), "get_password", OddKeyring(answer).get_password)
+    assert "hunter2" not in refused("secret://keyring/github", told)
+
+
+def refused(reference: str, told: str) -> str:
     with pytest.raises(InvalidConfig) as caught:
         resolve(reference)
     said = f"{caught.value} {caught.value!r}"
@@ -161,6 +190,7 @@ def refused(reference: str, told: str) -> None:
     assert told in said
     assert CANARY not in said
     assert caught.value.__context__ is None or caught.value.__suppress_context__, "no traceback shows it either"
+    return said
 
 
 @requirement("CONF-14", "QUAL-12")

@@ -11,7 +11,7 @@ from clawft.app.loop import stop_signal
 from clawft.gateway.events import RightsChanged
 from clawft.gateway.pipe import PipeCaller
 from clawft.link.lines import LineWriter
-from clawft.link.stdio_in import open_stdio
+from clawft.link.stdio_in import open_stdio, take_stdio
 
 if TYPE_CHECKING:  # which serves through us
     from clawft.app.house import App
@@ -27,10 +27,11 @@ _CROWDED = "too many requests in flight"
 async def serve_stdio(app: App) -> int:
     """Until stdin ends, nobody reads stdout, or a signal comes. Running calls get their time, then we leave."""
     stop = stop_signal(app.kill_servers)
+    ends = take_stdio()
     await app.begin_serving("mcp-server")
     writer = LineWriter()
     caller = PipeCaller(app.gateway, app.caller, writer.write, writer.unread)
-    reader = await open_stdio(caller.accept, writer)
+    reader = await open_stdio(ends, caller.accept, writer)
     caller.running.when_crowded(lambda: reader.hold(_CROWDED), lambda: reader.let_go(_CROWDED))
     async with app.editors.let_in():
         await asyncio.wait({reader.ended, writer.broken, stop}, return_when=asyncio.FIRST_COMPLETED)

@@ -6,10 +6,10 @@ import asyncio
 import os
 import select
 import stat
-import sys
 import threading
 from collections.abc import Callable
-from typing import IO
+from functools import partial
+from typing import IO, NamedTuple
 
 from clawft.link.lines import Accept, LineReader, LineWriter, grow
 
@@ -20,23 +20,43 @@ LEFT_SECONDS = 3.0
 """A caller that has left, and takes nothing of what waits for it for so long, has no further requests."""
 
 
-async def open_stdio(accept: Accept, writer: LineWriter) -> CallerReader:
-    """Serve on our own stdin and stdout. Nothing else may be printed on stdout from now on."""
+class StandardEnds(NamedTuple):
+    """What our caller writes to and reads from."""
+
+    input: IO[bytes]
+    output: IO[bytes]
+
+
+def take_stdio() -> StandardEnds:
+    """Our own stdin and stdout, for protocol messages alone, before anything runs that could use them.
+
+    What else reads stdin (a keyring that asks for its password, a tool with `input`) finds its end instead of the
+    caller's next request; what else is printed lands on stderr.
+    """
+    ends = StandardEnds(os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0))
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    return ends
+
+
+async def open_stdio(ends: StandardEnds, accept: Accept, writer: LineWriter) -> CallerReader:
+    """Serve on what `take_stdio` gave."""
     loop = asyncio.get_running_loop()
-    output = _take_stdout()
+    source, output = ends
     if _is_pipe(output):
         transport, _ = await loop.connect_write_pipe(lambda: writer, output)
     else:
         transport = BlockingWrites(output, writer)
     writer.attach(transport)
-    grow(sys.stdin.fileno(), output.fileno())
-    is_pipe = _is_pipe(sys.stdin.buffer)
-    reader = CallerReader(accept, _has_left if is_pipe else None)
+    grow(source.fileno(), output.fileno())
+    is_pipe = _is_pipe(source)
+    reader = CallerReader(accept, partial(_has_left, source.fileno()) if is_pipe else None)
     writer.throttle(reader)  # before anything is read: the first piece may hold thousands of requests
     if is_pipe:
-        await loop.connect_read_pipe(lambda: reader, sys.stdin.buffer)
+        await loop.connect_read_pipe(lambda: reader, source)
     else:
-        reader.connection_made(BlockingReads(sys.stdin.fileno(), reader))
+        reader.connection_made(BlockingReads(source, reader))
     return reader
 
 
@@ -74,20 +94,13 @@ class CallerReader(LineReader):
         self._loop.call_later(LOOK_SECONDS, self._look, has_left)
 
 
-def _has_left() -> bool:
-    """Nobody can write to our stdin any more; what was written may still be there to be read."""
+def _has_left(descriptor: int) -> bool:
+    """Nobody can write to it any more; what was written may still be there to be read."""
     if not hasattr(select, "poll"):  # Windows
         return False
     look = select.poll()
-    look.register(0, select.POLLHUP)
+    look.register(descriptor, select.POLLHUP)
     return any(seen & select.POLLHUP for _, seen in look.poll(0))
-
-
-def _take_stdout() -> IO[bytes]:
-    """Keep the real stdout for protocol messages; a stray print lands on stderr instead."""
-    output = os.fdopen(os.dup(1), "wb", 0)
-    os.dup2(2, 1)
-    return output
 
 
 def _is_pipe(file: IO[bytes]) -> bool:
@@ -129,9 +142,9 @@ class BlockingReads(asyncio.ReadTransport):
     The thread is a daemon: one that waits for a terminal must not keep us from leaving.
     """
 
-    def __init__(self, descriptor: int, protocol: asyncio.Protocol) -> None:
+    def __init__(self, file: IO[bytes], protocol: asyncio.Protocol) -> None:
         super().__init__()
-        self._descriptor = descriptor
+        self._file = file
         self._protocol = protocol
         self._loop = asyncio.get_running_loop()
         self._wanted = threading.Event()
@@ -159,7 +172,7 @@ class BlockingReads(asyncio.ReadTransport):
 
     def _read(self) -> bytes:
         try:
-            return os.read(self._descriptor, READ_BYTES)
+            return os.read(self._file.fileno(), READ_BYTES)
         except OSError:  # a terminal that was closed
             return b""
 

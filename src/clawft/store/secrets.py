@@ -21,6 +21,7 @@ import re
 import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import cast
 
 from clawft.errors import InvalidConfig, quoted
 from clawft.store.concealed_secrets import keep_concealed
@@ -188,14 +189,17 @@ def _text(said: bytes) -> str:
 
 def _from_keyring(place: str) -> str | None:
     import keyring  # optional: only for those who keep secrets there
-    from keyring.errors import KeyringError, NoKeyringError
+    from keyring.errors import NoKeyringError
 
     try:
-        return keyring.get_password(*_entry_of(place))
+        found = cast("object", keyring.get_password(*_entry_of(place)))
     except NoKeyringError:
         raise Unfit("this machine has no keyring, or it is not running; a file or a variable would do") from None
-    except KeyringError as failed:
+    except Exception as failed:  # noqa: BLE001 - backends raise what they like, and it may hold a secret
         raise Unfit(type(failed).__name__) from None
+    if not (found is None or isinstance(found, str)):
+        raise Unfit("the keyring gives something else than a text")
+    return found
 
 
 def _entry_of(place: str) -> tuple[str, str]:
