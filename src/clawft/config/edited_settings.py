@@ -1,6 +1,6 @@
 """Settings that are edited while we run: they count from the next start on, and whoever edits them is told so.
 
-Servers that stand in the same files are followed at once, by `config.follow`.
+Servers that stand in the same files are followed at once, by `config.follow`; so are the rules for people.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from clawft.config.load import files, problems, read_bytes
 from clawft.config.watch import Stamps, stamps, watch
 from clawft.errors import ConfigError, InvalidConfig
 from clawft.store.document import leaves, parse
+
+FOLLOWED = frozenset({"gateway.auth.grants"})
+"""What whoever serves people applies at once (`app.access`)."""
 
 log = logging.getLogger("clawft")
 
@@ -49,9 +52,10 @@ class EditedSettings:
 
 
 def differing(before: bytes, now: bytes, file: str) -> list[str]:
-    """The keys whose values are not what they were. Raises ConfigUnparsable."""
+    """The keys whose values are not what they were, and do not count yet. Raises ConfigUnparsable."""
     old, new = _values(before, file), _values(now, file)
-    return [".".join(path) for path in {**old, **new} if old.get(path) != new.get(path)]
+    changed = [".".join(path) for path in {**old, **new} if old.get(path) != new.get(path)]
+    return [key for key in changed if key not in FOLLOWED]
 
 
 def _values(content: bytes, file: str) -> dict[tuple[str, ...], Any]:
