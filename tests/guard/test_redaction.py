@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 
@@ -51,6 +52,51 @@ async def test_what_we_were_given_is_taken_out_whatever_its_shape() -> None:
     reply = await guard(call(), answers(Reply.text('got a "plain" word\n there')))
     assert json.loads(reply.result)["content"][0]["text"] == "got … there"
     assert conceal('got a "plain" word\n there') == "got … there"
+
+
+ODD = "geh/eim+schlüssel-秘密-🔑"
+SPELLINGS = {
+    "escaped": json.dumps(ODD)[1:-1],
+    "slashes": ODD.replace("/", "\\/"),
+    "HEX": ODD.encode().hex().upper(),
+    "page": "<b>&quot;" + ODD + "&quot;",
+    "behind a user": base64.b64encode(f"user:{ODD}".encode()).decode(),
+    "behind another": base64.b64encode(f"me:{ODD}@host".encode()).decode(),
+    "for addresses": base64.urlsafe_b64encode(f"u:{ODD}?".encode()).decode(),
+}
+
+
+@requirement("CONF-14")
+@pytest.mark.parametrize("how", SPELLINGS)
+async def test_what_we_were_given_is_taken_out_however_it_is_spelled(how: str) -> None:
+    keep_concealed(ODD)
+    said = SPELLINGS[how]
+    assert "…" in conceal(f"it was {said} then")
+    assert len(conceal(said)) <= 20
+    reply = await Redaction(lambda server: True)(call(), answers(Reply.text(said)))
+    assert "…" in json.loads(reply.result)["content"][0]["text"]
+
+
+@requirement("CONF-14")
+@pytest.mark.parametrize("ascii_only", [True, False])
+async def test_what_we_were_given_is_taken_out_of_json_that_spells_letters_differently(ascii_only: bool) -> None:
+    keep_concealed(ODD)
+    whole = {"content": [{"type": "text", "text": f"it is {ODD}, ok"}], "structuredContent": {"key": ODD, "n": 1.10}}
+    for spelled in (
+        json.dumps(whole, ensure_ascii=ascii_only),
+        json.dumps(whole, ensure_ascii=ascii_only).replace("/", "\\/"),
+    ):
+        reply = await Redaction(lambda server: True)(call(), answers(Reply(spelled.encode())))
+        told = json.loads(reply.result)
+        assert told["content"][0]["text"] == "it is …, ok"
+        assert told["structuredContent"] == {"key": "…", "n": 1.1}
+
+
+@requirement("CONF-14")
+async def test_half_a_character_in_a_secret_breaks_no_result() -> None:
+    keep_concealed("half-\udc80-a-character")
+    reply = Reply.text("something else")
+    assert await Redaction(lambda server: True)(call(), answers(reply)) is reply
 
 
 @requirement("CONF-14")

@@ -282,12 +282,24 @@ async def test_stderr_is_kept_within_bounds_and_handed_on() -> None:
 
 @requirement("LINK-07")
 def test_a_tail_keeps_the_end() -> None:
-    tail = StderrTail(10)
-    for piece in (b"first", b"second", b"third"):
+    tail = StderrTail(12)
+    tail.add(b"one two")
+    assert tail.text() == "one two"
+    for piece in (b"first ", b"second", b" third"):
         tail.add(piece)
     assert tail.text() == "third"
-    tail.add(b"x" * 50)
-    assert tail.text() == "x" * 10
+    assert tail.text(4) == ""
+    tail.add(b"x" * 50 + b" is it")
+    assert tail.text() == "is it"
+
+
+@requirement("LINK-07", "CONF-14")
+def test_a_tail_has_no_half_of_a_secret() -> None:
+    """Nobody would recognise it, and take it out."""
+    tail = StderrTail()
+    tail.add(b"key=0123456789abcdef and then")
+    told = {tail.text(room) for room in range(1, 40)}
+    assert told == {"", "then", "and then", "key=0123456789abcdef and then"}
 
 
 @requirement("LINK-04")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -59,16 +60,26 @@ class StderrTail:
         self._limit = limit
         self._chunks: deque[bytes] = deque()
         self._size = 0
+        self._lost = False
+        """Was there more?"""
 
     def add(self, data: bytes) -> None:
+        self._lost = self._lost or len(data) > self._limit
         data = data[-self._limit :]
         self._chunks.append(data)
         self._size += len(data)
         while self._size > self._limit and len(self._chunks) > 1:
             self._size -= len(self._chunks.popleft())
+            self._lost = True
 
     def text(self, limit: int = STDERR_BYTES) -> str:
-        return b"".join(self._chunks)[-limit:].decode("utf-8", "replace")
+        """The last of it, from the beginning of a word: half a secret would be recognised by nobody."""
+        whole = b"".join(self._chunks)
+        tail = whole[-limit:]
+        if self._lost or len(tail) < len(whole):
+            begins = re.search(rb"\s", tail)
+            tail = tail[begins.end() :] if begins else b""
+        return tail.decode("utf-8", "replace")
 
 
 class Child:

@@ -6,6 +6,7 @@ Secrets are kept concealed as long as we run; tokens, which are soon replaced, a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from urllib.parse import quote, quote_plus
 
 import msgspec
@@ -18,6 +19,7 @@ SHORTEST_LINE = 12
 """Of a secret of many lines, to be concealed by itself."""
 MAX_PASSING = 256
 """Secrets that come and go, as tokens do: the oldest is forgotten."""
+SPELLED_KEPT = 2_048
 HIDDEN = "…"
 
 Find = Callable[[Sequence[str]], Iterable[str]]
@@ -51,13 +53,40 @@ def _lines(secret: str) -> Iterable[str]:
 
 
 def _spellings(secret: str) -> Iterable[str]:
-    """Inside quotes, in an address, and as it travels in headers."""
+    """Inside quotes, in an address, on a page, and as it travels in headers."""
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield from (repr(secret)[1:-1], secret.translate(_ON_A_PAGE))
+    yield from _in_quotes(secret)
+    yield from (quote(raw, safe=""), quote_plus(raw), raw.hex(), raw.hex().upper())
+    yield from _in_base64(raw)
+
+
+_ON_A_PAGE = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
+
+
+@lru_cache(maxsize=SPELLED_KEPT)
+def _in_quotes(secret: str) -> frozenset[str]:
+    """As JSON may spell it: some programs write no letter beyond ASCII, and some no slash, as it is."""
+    whole = msgspec.json.encode(secret.encode("utf-8", "replace").decode()).decode()[1:-1]
+    plain = "".join(letter if letter.isascii() else _escaped(letter) for letter in whole)
+    return frozenset(each for spelled in (whole, plain) for each in (spelled, spelled.replace("/", "\\/")))
+
+
+def _escaped(letter: str) -> str:
+    units = letter.encode("utf-16-be")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def _in_base64(raw: bytes) -> Iterable[str]:
+    """By itself, and inside something longer, as a password is behind the name of its user: in both alphabets."""
     from binascii import b2a_base64  # a thousandth of what resolving one takes
 
-    raw = secret.encode("utf-8", "surrogatepass")
-    yield from (msgspec.json.encode(secret.encode("utf-8", "replace").decode()).decode()[1:-1], repr(secret)[1:-1])
-    yield from (quote(raw, safe=""), quote_plus(raw), raw.hex())
     yield b2a_base64(raw, newline=False).decode().rstrip("=")
+    for before, mixed in ((0, 0), (1, 2), (2, 3)):  # bytes before it, and digits that say something of those, too
+        digits = b2a_base64(bytes(before) + raw, newline=False).decode().rstrip("=")
+        whole = (before + len(raw)) % 3 == 0
+        own = digits[mixed:] if whole else digits[mixed:-1]
+        yield from (own, own.replace("+", "-").replace("/", "_"))
 
 
 def keep_concealed_in(words: tuple[str, ...], find: Find) -> None:
@@ -76,9 +105,9 @@ def _longest_first() -> list[str]:
 def without_resolved(raw: bytes) -> bytes:
     """JSON without what was resolved so far; the very same object if there is none of it."""
     for secret in _longest_first():
-        spelled = msgspec.json.encode(secret)[1:-1]
-        if spelled in raw:
-            raw = raw.replace(spelled, HIDDEN.encode())
+        for spelled in map(str.encode, _in_quotes(secret)):
+            if spelled in raw:
+                raw = raw.replace(spelled, HIDDEN.encode())
     return raw
 
 
