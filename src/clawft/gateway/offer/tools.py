@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,19 +23,16 @@ from clawft.catalog.snapshot import (
 from clawft.catalog.surface import Surface, without_finders
 from clawft.errors import ClawftError
 from clawft.gateway.offer.basis import Basis
+from clawft.gateway.offer.indexes import Indexes
 from clawft.gateway.offer.registered_provider import RegisteredProvider, listed_by
 from clawft.gateway.offer.ways import Ways
 from clawft.guard.pipeline import Pipeline
-from clawft.model import Caller, Grant, Origin, Tool
+from clawft.model import Caller, Origin, Tool
 from clawft.policy.globs import any_matches
 from clawft.provider.base import AbsentProvider, Provider
 
-if TYPE_CHECKING:  # loaded with the first search
-    from clawft.catalog.search import Index
-
 MAX_TOLD_CLASHES = 10
 """Tools that would get the name of another and are told in the log at once; further ones are counted."""
-_MAX_INDEXES = 4
 _ANYONE = Caller()
 
 log = logging.getLogger("clawft.gateway")
@@ -54,7 +50,7 @@ class Tools:
         self._surface = surface
         self._built: Snapshot | None = None
         self._before = NOTHING
-        self._indexes: dict[tuple[Grant, str, str, str], Index] = {}
+        self._indexes = Indexes()
 
     # ── the catalog ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -153,14 +149,8 @@ class Tools:
 
     def search(self, caller: Caller, query: str, limit: int) -> list[CatalogEntry]:
         """The tools of this caller that fit best."""
-        from clawft.catalog.search import Index  # most callers never search
-
         audience = (caller.grant, caller.agent, caller.principal, caller.proof)
-        index = self._indexes.get(audience)
-        if index is None:
-            if len(self._indexes) >= _MAX_INDEXES:
-                self._indexes.clear()
-            index = self._indexes[audience] = Index(without_finders(self.visible(caller)))
+        index = self._indexes.of(audience, lambda: without_finders(self.visible(caller)))
         return index.search(query, limit)
 
     def reaches(self, known: RegisteredProvider, caller: Caller) -> bool:

@@ -1,0 +1,58 @@
+"""What callers find tools by: one index for all who see the same tools, as making one takes long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from clawft.catalog.snapshot import CatalogEntry
+from clawft.model import Grant
+
+if TYPE_CHECKING:  # loaded with the first search
+    from clawft.catalog.search import Index
+
+KEPT = 4
+"""Indexes that are kept however many tools they have."""
+KEPT_TOOLS = 16_000
+"""Of all indexes together, where there are more of them."""
+MAX_AUDIENCES = 1_024
+
+Audience = tuple[Grant, str, str, str]
+"""Whose list it may be: rights, agent, principal, proof."""
+Seen = tuple[tuple[str, bytes], ...]
+"""The tools of a list, by name and definition."""
+
+
+class Indexes:
+    """The oldest gives way."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Seen, Index] = {}
+        self._of: dict[Audience, Index] = {}
+        """So that not every search has to look at all tools."""
+
+    def clear(self) -> None:
+        self._kept.clear()
+        self._of.clear()
+
+    def of(self, audience: Audience, look: Callable[[], Sequence[CatalogEntry]]) -> Index:
+        """`look` gives the tools that this audience sees."""
+        known = self._of.get(audience)
+        if known is not None:
+            return known
+        entries = look()
+        seen = tuple((entry.name, entry.tool.wire) for entry in entries)
+        index = self._kept.get(seen) or self._make(seen, entries)
+        if len(self._of) >= MAX_AUDIENCES:
+            self._of.clear()
+        self._of[audience] = index
+        return index
+
+    def _make(self, seen: Seen, entries: Sequence[CatalogEntry]) -> Index:
+        from clawft.catalog.search import Index  # most callers never search
+
+        made = self._kept[seen] = Index(entries)
+        while len(self._kept) > KEPT and sum(map(len, self._kept)) > KEPT_TOOLS:
+            given_up = self._kept.pop(next(iter(self._kept)))
+            self._of = {audience: index for audience, index in self._of.items() if index is not given_up}
+        return made
