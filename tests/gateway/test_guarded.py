@@ -11,12 +11,13 @@ import pytest
 from clawft.app import App
 from clawft.config.places import audit_file
 from clawft.config.settings import Settings
-from clawft.errors import ExecutionFailed
+from clawft.errors import ExecutionFailed, ToolNotFound
 from clawft.guard.audit import Audit
 from clawft.guard.permission import Permission
 from clawft.guard.result import ResultGuard
 from clawft.guard.security import Security
-from clawft.model import Call, Reply
+from clawft.model import Call, Caller, Grant, Reply
+from clawft.upstream.newcomers import Newcomers
 from tests.gateway.support import Demo, Gate, Pipe, echo, modern, pipe, soon, texts
 from tests.requirements import requirement
 
@@ -139,3 +140,31 @@ async def test_the_library_takes_the_same_way_as_a_pipe(home: Path, workspace: P
         reply = await made.app.gateway.call(made.app.caller, "demo__echo", b'{"command":"rm -rf /"}')
         assert reply.refused == "destroy-root"
         assert [line["verdict"] for line in await made.lines()] == ["deny:destroy-root"]
+
+
+class Late(Newcomers):
+    """One server is on its way, and has come as soon as somebody has waited for it."""
+
+    waits = 0
+
+    @property
+    def awaited(self) -> bool:
+        return not self.waits
+
+    async def next(self) -> None:
+        self.waits += 1
+
+
+@requirement("GUARD-07")
+@pytest.mark.parametrize("name", ["demo__echo", "demo__nothing"])
+async def test_a_hidden_tool_is_told_of_no_sooner_than_one_that_is_not_there(
+    home: Path, workspace: Path, name: str
+) -> None:
+    async with house(home, workspace) as made:
+        gateway = made.app.gateway
+        gateway.newcomers = late = Late()
+        with pytest.raises(ToolNotFound, match=f"^unknown tool: {name} "):
+            await gateway.call(Caller("eve", grant=Grant(deny=("demo__echo",))), name)
+        assert late.waits == 1
+    lines = await made.lines()
+    assert [(line["caller"], line["outcome"]) for line in lines] == [("eve", "failed:ToolNotFound")]

@@ -18,7 +18,7 @@ from clawft._version import __version__
 from clawft.catalog.names import NameForm
 from clawft.catalog.snapshot import CatalogEntry
 from clawft.catalog.surface import Surface
-from clawft.errors import MissingCapability, ToolError
+from clawft.errors import MissingCapability, ToolError, ToolNotFound
 from clawft.gateway.events import ElicitationCompleted, Events, ListChanged, ListTopic, LogMessage, ResourceUpdated
 from clawft.gateway.folders import Folders
 from clawft.gateway.offer.basis import Basis
@@ -247,8 +247,15 @@ class Gateway:
         call = Call(caller, entry.canonical, entry.tool, entry.origin, arguments, meta, talk or _SILENT, name, more)
         try:
             return await entry.run(call)
+        except ToolNotFound:
+            return await self._hidden(call)
         except (ToolError, MissingCapability) as failed:
             return told(failed, caller)
+
+    async def _hidden(self, call: Call) -> Reply:
+        """Told as late as of a tool that nobody has, so that the time it takes does not tell them apart either."""
+        await self._find_soon("", call.caller)
+        return await self._not_there(call)
 
     async def _find_soon(self, name: str, caller: Caller) -> CatalogEntry | None:
         """A tool that is not there yet may come with a server, or with what this caller has of its own."""
