@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
+from clawft.catalog.search import Index
 from clawft.catalog.snapshot import CatalogEntry
 from clawft.model import Grant
-
-if TYPE_CHECKING:  # loaded with the first search
-    from clawft.catalog.search import Index
 
 KEPT = 4
 """Indexes that are kept however many tools they have."""
@@ -49,8 +46,6 @@ class Indexes:
         return index
 
     def _make(self, seen: Seen, entries: Sequence[CatalogEntry]) -> Index:
-        from clawft.catalog.search import Index  # most callers never search
-
         made = self._kept[seen] = Index(entries)
         while len(self._kept) > KEPT and sum(map(len, self._kept)) > KEPT_TOOLS:
             given_up = self._kept.pop(next(iter(self._kept)))

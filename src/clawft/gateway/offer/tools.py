@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -23,13 +24,15 @@ from clawft.catalog.snapshot import (
 from clawft.catalog.surface import Surface, without_finders
 from clawft.errors import ClawftError
 from clawft.gateway.offer.basis import Basis
-from clawft.gateway.offer.indexes import Indexes
 from clawft.gateway.offer.registered_provider import RegisteredProvider, listed_by
 from clawft.gateway.offer.ways import Ways
 from clawft.guard.pipeline import Pipeline
 from clawft.model import Caller, Origin, Tool
 from clawft.policy.globs import any_matches
 from clawft.provider.base import AbsentProvider, Provider
+
+if TYPE_CHECKING:  # loaded with the first search
+    from clawft.gateway.offer.indexes import Indexes
 
 MAX_TOLD_CLASHES = 10
 """Tools that would get the name of another and are told in the log at once; further ones are counted."""
@@ -50,7 +53,7 @@ class Tools:
         self._surface = surface
         self._built: Snapshot | None = None
         self._before = NOTHING
-        self._indexes = Indexes()
+        self._indexes: Indexes | None = None
 
     # ── the catalog ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -62,7 +65,8 @@ class Tools:
         if not whose:
             self._built = None
         self._personal.forget(whose)
-        self._indexes.clear()
+        if self._indexes is not None:
+            self._indexes.clear()
 
     @property
     def _snapshot(self) -> Snapshot:
@@ -149,6 +153,10 @@ class Tools:
 
     def search(self, caller: Caller, query: str, limit: int) -> list[CatalogEntry]:
         """The tools of this caller that fit best."""
+        if self._indexes is None:
+            from clawft.gateway.offer.indexes import Indexes  # most callers never search
+
+            self._indexes = Indexes()
         audience = (caller.grant, caller.agent, caller.principal, caller.proof)
         index = self._indexes.of(audience, lambda: without_finders(self.visible(caller)))
         return index.search(query, limit)
