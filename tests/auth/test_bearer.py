@@ -115,6 +115,17 @@ async def test_whoever_comes_while_an_issuer_does_not_answer_waits_only_once(
 
 
 @requirement("GUARD-06")
+async def test_a_token_that_is_bound_to_a_key_is_taken_from_nobody_without_it(
+    given: Issuer, verifier: Verifier
+) -> None:
+    """It is sent with a proof of that key (DPoP, RFC 9449), not as a bearer token: then it may be stolen."""
+    with pytest.raises(BadToken, match="bound to a key"):
+        await verifier.verify(given.token(cnf={"jkt": "0ZcOCORZNYy"}))
+    for other in ({"x5t#S256": "bwcK0es"}, "jkt", ["jkt"], None):  # the first is checked where TLS ends
+        assert (await verifier.verify(given.token(cnf=other))).subject == "ada"
+
+
+@requirement("GUARD-06")
 def test_a_key_whose_secret_part_is_published_proves_nothing() -> None:
     """Whoever reads it can sign with it; and one of RSA made every token a mistake of ours."""
     secret = json.loads(RSAAlgorithm.to_jwk(rsa.generate_private_key(65537, BITS)))

@@ -236,6 +236,8 @@ def read_person(claims: Mapping[str, Any], group_claim: str) -> Person:
     subject = str(claims["sub"])
     if not 0 < len(subject) <= MAX_SUBJECT or not subject.isprintable():
         raise BadToken("the token names nobody: its subject is empty, too long or not printable")
+    if "jkt" in _mapping(claims.get("cnf")):
+        raise BadToken("the token is bound to a key of its client (DPoP), and nobody proved here to have that")
     return Person(
         subject,
         client if isinstance(client, str) else "",
@@ -243,6 +245,10 @@ def read_person(claims: Mapping[str, Any], group_claim: str) -> Person:
         frozenset(_texts(claims.get(group_claim))),
         min(int(claims["exp"]), FAR_FUTURE),
     )
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
 
 
 def _texts(value: object) -> Sequence[str]:
