@@ -10,10 +10,12 @@ import resource
 import signal
 import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 KEYCTL = {"x86_64": 250, "aarch64": 219}
 IO_URING_SETUP = 425
+PIDFD_SEND_SIGNAL = 424
 PTRACE_ATTACH, PTRACE_DETACH = 16, 17
 
 
@@ -52,6 +54,34 @@ def signal_to(pid: str) -> None:
 
 def end(pid: str) -> None:
     os.kill(int(pid), signal.SIGKILL)
+
+
+def signal_through(folder: str) -> None:
+    """A process is named by its folder in /proc, too."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.syscall(PIDFD_SEND_SIGNAL, os.open(folder, os.O_RDONLY), 0, None, 0) == 0
+
+
+def signal_to_parent() -> None:
+    signal_to(str(os.getppid()))
+
+
+def signal_to_group_of_parent() -> None:
+    signal_to(str(-os.getpgid(os.getppid())))
+
+
+def slow_down(which: str, who: str) -> None:
+    """As it is: nobody could take it back. Of those who are not there, nobody was spared."""
+    with suppress(ProcessLookupError):
+        os.setpriority(int(which), int(who), os.getpriority(os.PRIO_PROCESS, 0))
+
+
+def empty(path: str) -> None:
+    os.truncate(path, 0)
+
+
+def empty_by_opening(path: str, how: str) -> None:
+    os.close(os.open(path, int(how) | os.O_TRUNC))
 
 
 def spy(pid: str) -> None:

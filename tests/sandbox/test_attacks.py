@@ -11,16 +11,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-from msgspec.structs import replace
 
 from clawft.link.process import Launch, start
 from clawft.sandbox.bounds import SandboxTable
 from clawft.sandbox.group import end
-from clawft.sandbox.probe import Means
 from clawft.upstream.cells import most_memory
 from tests.requirements import requirement
-from tests.sandbox import held
-from tests.sandbox.held import LEVELS, House, means
+from tests.sandbox.held import LEVELS, House
 from tests.servers.weft import outliving
 
 pytestmark = [
@@ -178,19 +175,6 @@ def test_nobody_outside_is_signalled(house: House, victim: str, level: str) -> N
 def test_nobody_outside_is_given_limits(house: House, victim: str, level: str) -> None:
     assert house.attack("free", "limit", victim)
     assert not house.attack(level, "limit", victim)
-
-
-def without_scopes(level: str) -> Means:
-    return replace(means(level), abi=5)
-
-
-@requirement("POOL-22")
-def test_we_are_spared_where_the_kernel_knows_no_scopes(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Landlock refuses signals since its sixth version only."""
-    monkeypatch.setattr(held, "means", without_scopes)
-    assert house.attack("landlock", "signal_to", "0")
-    for process in (os.getpid(), -os.getpgrp(), -1):
-        assert not house.attack("landlock", "signal_to", str(process)), process
 
 
 @requirement("POOL-22")

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from clawft.sandbox.seccomp import AT_SOMEBODY, MACHINES, NETWORK, NEVER, program
+from clawft.sandbox.landlock import STAND_IN, naming_tender
+from clawft.sandbox.seccomp import AT_SOMEBODY, MACHINES, NETWORK, NEVER, TENDER, program
 from tests.requirements import requirement
 
 ALLOW, REFUSE = 0x7FFF0000, 0x00050001
@@ -27,6 +28,10 @@ def verdict(steps: bytes, call: int, arguments: Sequence[int] = (), audit: int =
                 at += yes if accumulator == value else no
             case 0x35:
                 at += yes if accumulator >= value else no
+            case 0x45:
+                at += yes if accumulator & value else no
+            case 0x54:
+                accumulator &= value
             case 0x06:
                 assert value in (ALLOW, REFUSE)
                 return value == ALLOW
@@ -60,6 +65,33 @@ def test_what_is_let_through(machine: str, network: bool, spared: tuple[int, ...
         assert allows(call, *[0] * place, 0)
     assert allows("prlimit64", 0)
     assert allows("prlimit64", ANOTHER) is not bool(spared)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("machine", MACHINES)
+def test_files_are_emptied_by_those_who_may_write_to_them(machine: str) -> None:
+    known = MACHINES[machine]
+    for emptying in (True, False):
+        steps = program(machine, network=True, emptying=emptying)
+        assert verdict(steps, known.calls["truncate"], audit=known.audit) is emptying
+        assert verdict(steps, known.calls["openat2"], audit=known.audit) is emptying
+        for call, place in (("open", 1), ("openat", 2)):
+            number = known.calls.get(call)
+            for how, writes in ((0, False), (1, True), (2, True), (3, False)) if number is not None else ():
+                opened = [verdict(steps, number or 0, (*[0] * place, how | more), known.audit) for more in (0, 0o1000)]
+                assert opened == [True, emptying or writes], (call, how)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("machine", MACHINES)
+def test_whoever_tends_a_server_is_named_when_it_has_a_number(machine: str) -> None:
+    assert TENDER == STAND_IN
+    known = MACHINES[machine]
+    steps = naming_tender(program(machine, network=True, spared=(US, OUR_GROUP, TENDER, -TENDER)), ANOTHER)
+    for who in (US, OUR_GROUP, ANOTHER, -ANOTHER, 0, -1):
+        assert not verdict(steps, known.calls["kill"], (who,), known.audit), who
+    assert verdict(steps, known.calls["kill"], (ANOTHER + 1,), known.audit)
+    assert verdict(steps, known.calls["setpriority"], (0, 0), known.audit)
 
 
 def test_an_unknown_processor_has_no_filter() -> None:

@@ -120,13 +120,18 @@ class Cell(Struct, frozen=True):
         return hard_limit("RLIMIT_DATA", self.memory)
 
     def _land(self, bounds: Bounds, argv: Sequence[str], env: Mapping[str, str], own_pipes: bool) -> CellStart:
-        from clawft.sandbox.temporary import private_folder  # only where Landlock has to do
+        from clawft.sandbox import landlock  # only where Landlock has to do
+        from clawft.sandbox.temporary import private_folder
 
         temporary = private_folder()
         rules = (*without_islands(bounds.rules), PathRule(temporary, "write"))
         means, tended = self.means, not self.means.alone
-        spared = (os.getpid(), -os.getpgrp()) if tended else ()
-        steps = seccomp.program(os.uname().machine, network=bounds.any_host or bounds.some_hosts, spared=spared)
+        steps = seccomp.program(
+            os.uname().machine,
+            network=bounds.any_host or bounds.some_hosts,
+            spared=spared_by(means.abi) if tended else (),
+            emptying=means.abi >= landlock.SEES_EMPTYING,
+        )
         told = [word for rule in rules for word in ("--rule", rule.access, rule.path)]
         told += ["--abi", str(means.abi), "--filter", steps.hex(), *(["--tend"] if tended else [])]
         parcel, ends = sent_pipes() if own_pipes and not tended else ((), None)
@@ -138,6 +143,14 @@ class Cell(Struct, frozen=True):
         before = (*means.leash, *means.alone, *self._limiting(limits))
         argv = (*before, sys.executable, "-I", "-S", LAUNCHER, *told, "--", *argv)
         return CellStart(argv, env, (*parcel, *passed), temporary, walled=tended, ends=ends, tended=tended)
+
+
+def spared_by(abi: int) -> tuple[int, ...]:
+    """Whom a child that sees all processes does nothing to: us, and where signals know no bounds whoever tends it."""
+    from clawft.sandbox import landlock  # only where Landlock has to do
+
+    tender = (seccomp.TENDER, -seccomp.TENDER) if abi < landlock.BOUNDS_SIGNALS else ()
+    return (os.getpid(), -os.getpgrp(), *tender)
 
 
 def with_door(start: CellStart, at: int, hosts: tuple[str, ...]) -> CellStart:

@@ -24,8 +24,13 @@ EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 ALL_OF_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 """Every right over files that a version knows."""
 OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | 1 << 14 | 1 << 15
+SEES_EMPTYING = 3
+"""Since this version it looks at who empties a file."""
+BOUNDS_SIGNALS = 6
 SCOPES = 3
-"""No signals to and no abstract sockets of those outside; since version 6."""
+"""No signals to and no abstract sockets of those outside; since that version."""
+STAND_IN = 0x7FFFFFFF
+"""For the number of whoever tends a command, in the filter of that: known when there is one."""
 READ = EXECUTE | READ_FILE | READ_DIR
 ALL_DEVICES = "/dev"
 DEVICES = tuple(f"/dev/{name}" for name in "null zero full random urandom shm".split())
@@ -101,8 +106,8 @@ def _names_in(folder: str) -> set[str]:
 def restrict(rules: Rules, version: int) -> None:
     """From here on, for this process and all it starts, for good."""
     known = rights(version)
-    attr = RulesetAttr(known, 0, SCOPES if version >= 6 else 0)
-    size = ctypes.sizeof(attr) if version >= 6 else 8
+    attr = RulesetAttr(known, 0, SCOPES if version >= BOUNDS_SIGNALS else 0)
+    size = ctypes.sizeof(attr) if version >= BOUNDS_SIGNALS else 8
     ruleset = call(CREATE_RULESET, ctypes.byref(attr), ctypes.c_size_t(size), 0)
     for path, access in grants({ALL_DEVICES: "hide", **rules}):
         _allow(ruleset, path, READ if access == "read" else known, known)
@@ -133,6 +138,17 @@ def give_up_powers() -> None:
     for power in range(MOST_POWERS):
         libc.prctl(DROP_POWER, power, 0, 0, 0)  # those there are; whatever is run from now on gets none of them
     libc.capset((ctypes.c_uint32 * 2)(POWERS_VERSION, 0), (ctypes.c_uint32 * 6)())
+
+
+def naming_tender(steps: bytes, tender: int) -> bytes:
+    """The same filter, with the number of the tender, and of the group it leads, where something stands for them."""
+    numbers = {_word(STAND_IN * sign): _word(tender * sign) for sign in (1, -1)}
+    words = (steps[at : at + 4] for at in range(0, len(steps), 4))
+    return b"".join(numbers.get(word, word) for word in words)
+
+
+def _word(number: int) -> bytes:
+    return (number & 0xFFFFFFFF).to_bytes(4, sys.byteorder)
 
 
 def filter_calls(steps: bytes) -> None:
@@ -278,7 +294,7 @@ def become(options: LauncherOptions) -> None:
     if options.version:
         restrict(options.rules, options.version)
     if options.steps:
-        filter_calls(options.steps)
+        filter_calls(naming_tender(options.steps, os.getppid()) if options.tended else options.steps)
     os.environb.update(options.variables)
     os.execv(options.command[0], options.command)  # noqa: S606 - becoming the command is what a launcher does
 

@@ -25,10 +25,11 @@ X86 = Machine(
     {
         "acct": 163, "add_key": 248, "bpf": 321, "delete_module": 176, "finit_module": 313, "init_module": 175,
         "io_uring_setup": 425, "ioprio_set": 251, "kexec_file_load": 320, "kexec_load": 246, "keyctl": 250, "kill": 62,
-        "open_by_handle_at": 304, "perf_event_open": 298, "pidfd_open": 434, "prlimit64": 302, "reboot": 169,
-        "request_key": 249, "rt_sigqueueinfo": 129, "rt_tgsigqueueinfo": 297, "sched_setaffinity": 203,
-        "sched_setattr": 314, "sched_setparam": 142, "sched_setscheduler": 144, "setpriority": 141, "socket": 41,
-        "swapon": 167, "tgkill": 234, "tkill": 200, "userfaultfd": 323,
+        "open": 2, "open_by_handle_at": 304, "openat": 257, "openat2": 437, "perf_event_open": 298, "pidfd_open": 434,
+        "pidfd_send_signal": 424, "prlimit64": 302, "reboot": 169, "request_key": 249, "rt_sigqueueinfo": 129,
+        "rt_tgsigqueueinfo": 297, "sched_setaffinity": 203, "sched_setattr": 314, "sched_setparam": 142,
+        "sched_setscheduler": 144, "setpriority": 141, "socket": 41, "swapon": 167, "tgkill": 234, "tkill": 200,
+        "truncate": 76, "userfaultfd": 323,
     },
 )  # fmt: skip
 ARM = Machine(
@@ -36,10 +37,11 @@ ARM = Machine(
     {
         "acct": 89, "add_key": 217, "bpf": 280, "delete_module": 106, "finit_module": 273, "init_module": 105,
         "io_uring_setup": 425, "ioprio_set": 30, "kexec_file_load": 294, "kexec_load": 104, "keyctl": 219, "kill": 129,
-        "open_by_handle_at": 265, "perf_event_open": 241, "pidfd_open": 434, "prlimit64": 261, "reboot": 142,
-        "request_key": 218, "rt_sigqueueinfo": 138, "rt_tgsigqueueinfo": 240, "sched_setaffinity": 122,
-        "sched_setattr": 274, "sched_setparam": 118, "sched_setscheduler": 119, "setpriority": 140, "socket": 198,
-        "swapon": 224, "tgkill": 131, "tkill": 130, "userfaultfd": 282,
+        "open_by_handle_at": 265, "openat": 56, "openat2": 437, "perf_event_open": 241, "pidfd_open": 434,
+        "pidfd_send_signal": 424, "prlimit64": 261, "reboot": 142, "request_key": 218, "rt_sigqueueinfo": 138,
+        "rt_tgsigqueueinfo": 240, "sched_setaffinity": 122, "sched_setattr": 274, "sched_setparam": 118,
+        "sched_setscheduler": 119, "setpriority": 140, "socket": 198, "swapon": 224, "tgkill": 131, "tkill": 130,
+        "truncate": 45, "userfaultfd": 282,
     },
 )  # fmt: skip
 MACHINES: Mapping[str, Machine] = {"x86_64": X86, "aarch64": ARM}
@@ -58,12 +60,20 @@ AT_SOMEBODY: Mapping[str, int] = {
     "ioprio_set": 1,
 }  # fmt: skip
 """Calls that do something to a process, and which argument names it."""
+AT_ALL_OF_A_USER: Mapping[str, int] = {"setpriority": 2, "ioprio_set": 3}
+"""Calls that do it to everybody of one user if this is their first argument."""
 EVERYBODY = -1
 ITSELF = 0
+TENDER = 0x7FFFFFFF
+"""Whoever stays outside to end what a child leaves behind: its launcher puts the number here. Nobody has this one."""
+
+OPENS = {"open": 1, "openat": 2}
+"""Calls that open a file, and which argument says how."""
+WRITES, READS_AND_WRITES, HOW, EMPTIES = 1, 2, 3, 0o1000
 
 Jump = Literal["next", "skip", "allow", "refuse"]
 
-_LOAD, _EQUAL, _RETURN, _AT_LEAST = 0x20, 0x15, 0x06, 0x35
+_LOAD, _EQUAL, _RETURN, _AT_LEAST, _HAS, _KEEP = 0x20, 0x15, 0x06, 0x35, 0x45, 0x54
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _ARGUMENT_BYTES = 0, 4, 16, 8
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050001
 _X32 = 0x40000000
@@ -82,16 +92,18 @@ Block = Sequence[Step]
 
 
 @cache
-def program(machine: str, *, network: bool, spared: tuple[int, ...] = ()) -> bytes:
+def program(machine: str, *, network: bool, spared: tuple[int, ...] = (), emptying: bool = True) -> bytes:
     """The filter for this processor; empty where it is not known. Without `network` only local sockets are made.
 
     `spared`: processes, and groups by their negative number, that nothing may be done to; for those who can see them.
+    Without `emptying` a file is emptied only by whoever may write to it: at first Landlock did not look at that.
     """
     known = MACHINES.get(machine)
     if known is None:
         return b""
     blocks = [_head(known), *([Step(_EQUAL, known.calls[name], yes="refuse")] for name in NEVER)]
     blocks += _sparing(known, spared) if spared else ()
+    blocks += () if emptying else _not_emptying(known)
     blocks.append(_only(known.calls["socket"], 0, NETWORK if network else (AF_UNIX,)))
     return _assembled(blocks)
 
@@ -107,10 +119,27 @@ def _head(machine: Machine) -> Block:
 
 
 def _sparing(machine: Machine, spared: Sequence[int]) -> Iterable[Block]:
+    """A folder in `/proc` names a process as well as its number does, and no filter sees which."""
+    yield [Step(_EQUAL, machine.calls["pidfd_send_signal"], yes="refuse")]
+    named = dict.fromkeys((*spared, *map(abs, spared), EVERYBODY))
     for name, argument in AT_SOMEBODY.items():
-        refused = (Step(_EQUAL, each, yes="refuse") for each in (*spared, EVERYBODY))
-        yield _about(machine.calls[name], argument, *refused)
+        own_group = [ITSELF] if name == "kill" and TENDER in spared else []  # whose leader it is
+        yield _about(
+            machine.calls[name], argument, *(Step(_EQUAL, each, yes="refuse") for each in (*named, *own_group))
+        )
+    for name, which in AT_ALL_OF_A_USER.items():
+        yield _about(machine.calls[name], 0, Step(_EQUAL, which, yes="refuse"))
     yield _only(machine.calls["prlimit64"], 0, (ITSELF,))
+
+
+def _not_emptying(machine: Machine) -> Iterable[Block]:
+    """By its path, or by opening it for anything but writing. What `openat2` is told no filter sees."""
+    yield from ([Step(_EQUAL, machine.calls[name], yes="refuse")] for name in ("truncate", "openat2"))
+    for name, argument in OPENS.items():
+        if name in machine.calls:
+            may = (Step(_EQUAL, how, yes="allow") for how in (WRITES, READS_AND_WRITES))
+            how = (Step(_HAS, EMPTIES, no="allow"), Step(_KEEP, HOW), *may, Step(_RETURN, _REFUSE))
+            yield _about(machine.calls[name], argument, *how)
 
 
 def _only(call: int, argument: int, allowed: Sequence[int]) -> Block:
