@@ -394,7 +394,7 @@ time.sleep(300)
 
 
 @requirement("POOL-22", "POOL-21")
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", ["free", *LEVELS])
 async def test_a_server_that_does_not_want_to_end_takes_its_daemons_with_it(house: House, level: str) -> None:
     mark = secrets.token_hex(8)
     argv = [sys.executable, "-c", DAEMON, mark]
@@ -412,11 +412,13 @@ async def test_a_server_that_does_not_want_to_end_takes_its_daemons_with_it(hous
 
 
 @requirement("POOL-22", "POOL-21")
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", ["free", *LEVELS])
 def test_whoever_ends_us_without_warning_leaves_no_daemon(house: House, level: str) -> None:
     mark = secrets.token_hex(8)
     argv = [sys.executable, "-c", DAEMON, mark]
-    how = house.cell(level, "auto", argv, house.workspace).start(argv, str(house.workspace), {"PATH": "/usr/bin"})
+    how = house.cell(level, "auto", argv, house.workspace).start(
+        argv, str(house.workspace), {"PATH": "/usr/bin"}, own_pipes=level == "free"
+    )
     we = "import subprocess, sys; subprocess.run(sys.argv[2:], pass_fds=eval(sys.argv[1]), start_new_session=True)"
     with subprocess.Popen(
         [sys.executable, "-c", we, str(how.descriptors), *how.argv],

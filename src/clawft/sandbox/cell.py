@@ -19,6 +19,7 @@ from clawft.sandbox.settled_rules import settled
 from clawft.sandbox.split_folder import taken_apart
 
 LAUNCHER = str(Path(__file__).with_name("landlock.py"))
+LAUNCHING = (sys.executable, "-I", "-S", LAUNCHER)
 OPENING = str(Path(__file__).with_name("opening.py"))
 HINT = 'weft doctor says what this machine has; sandbox = "auto" starts it as well as it can'
 
@@ -75,16 +76,25 @@ class Cell(Struct, frozen=True):
         """
         bounds, means = self.bounds, self.means
         if bounds is None:
-            return CellStart((*self._limiting(means.limits), *means.leash, *argv), env)
+            return self._free(argv, env, own_pipes)
         lacking = lacks(bounds, means)
         if bounds.required and lacking:
             raise SpawnFailed(f"its sandbox is required and cannot be had: {lacking}", hint=HINT)
         if means.level == "none":
-            return CellStart((*self._limiting(means.limits), *means.leash, *argv), env)
+            return self._free(argv, env, own_pipes)
         bounds = msgspec.structs.replace(bounds, rules=tuple(settled(bounds.rules, bounds.workspace)))
         if means.level == "landlock":
             return self._land(bounds, argv, env, own_pipes)
         return self._bubble(bounds, argv, cwd, with_own(bounds, env), own_pipes)
+
+    def _free(self, argv: Sequence[str], env: Mapping[str, str], own_pipes: bool) -> CellStart:
+        """Nothing holds it. One we talk with is tended all the same: what it leaves behind nobody else would end."""
+        before = (*self._limiting(self.means.limits), *self.means.leash)
+        if not own_pipes or sys.platform != "linux":
+            return CellStart((*before, *argv), env)
+        env, told, passed = for_launcher(env)
+        argv = (*before, *LAUNCHING, "--tend", *told, "--", *argv)
+        return CellStart(argv, env, passed, walled=True, tended=True)
 
     def _bubble(
         self, bounds: Bounds, argv: Sequence[str], cwd: str, env: Mapping[str, str], own_pipes: bool
@@ -136,12 +146,10 @@ class Cell(Struct, frozen=True):
         told += ["--abi", str(means.abi), "--filter", steps.hex(), *(["--tend"] if tended else [])]
         parcel, ends = sent_pipes() if own_pipes and not tended else ((), None)
         told += [word for descriptor in parcel for word in ("--pipes", str(descriptor))]
-        env, steering = kept_apart({"TMPDIR": temporary, **with_own(bounds, env)})
-        passed = [readable(zero_ended(word for pair in steering.items() for word in pair))] if steering else []
-        told += [word for descriptor in passed for word in ("--variables", str(descriptor))]
+        env, more, passed = for_launcher({"TMPDIR": temporary, **with_own(bounds, env)})
         limits = means.limits if tended else means.inner_limits
         before = (*means.leash, *means.alone, *self._limiting(limits))
-        argv = (*before, sys.executable, "-I", "-S", LAUNCHER, *told, "--", *argv)
+        argv = (*before, *LAUNCHING, *told, *more, "--", *argv)
         return CellStart(argv, env, (*parcel, *passed), temporary, walled=tended, ends=ends, tended=tended)
 
 
@@ -213,6 +221,13 @@ def out_of_the_way(descriptor: int) -> int:
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, pipes.LOWEST_OTHER)
     os.close(descriptor)
     return moved
+
+
+def for_launcher(env: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...], tuple[int, ...]]:
+    """What it may see of a command's variables; the words that say where it reads the others; and from which files."""
+    env, steering = kept_apart(env)
+    passed = (readable(zero_ended(word for pair in steering.items() for word in pair)),) if steering else ()
+    return env, tuple(word for descriptor in passed for word in ("--variables", str(descriptor))), passed
 
 
 def kept_apart(env: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:

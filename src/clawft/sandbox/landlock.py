@@ -18,6 +18,8 @@ NO_NEW_PRIVS, SET_SECCOMP, FILTER_MODE = 38, 22, 2
 DEATH_SIGNAL, CHILD_SUBREAPER = 1, 36
 DROP_POWER, MOST_POWERS, POWERS_VERSION = 24, 64, 0x20080522
 KILL = 9
+IGNORED_BY_PYTHON = (13, 25)
+"""Broken pipes and files that are too large: a command would go on ignoring them."""
 MAX_ROUNDS = 10_000
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
@@ -188,25 +190,24 @@ def tend() -> None:
 
     Those whose parent is gone become our children, wherever they have put themselves: so none of them is lost.
     """
-    import signal  # takes a moment to load, and most have a namespace instead
-
+    signals = __import__("_signal")  # what stands above it takes half as long to load as Python itself
     libc.prctl(CHILD_SUBREAPER, 1, 0, 0, 0)
-    libc.prctl(DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0)
-    heard = (signal.SIGCHLD, signal.SIGTERM)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, heard)
+    libc.prctl(DEATH_SIGNAL, signals.SIGTERM, 0, 0, 0)
+    heard = (signals.SIGCHLD, signals.SIGTERM)
+    before = signals.pthread_sigmask(signals.SIG_BLOCK, heard)
     command = os.fork()
     if command == 0:
-        libc.prctl(DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        libc.prctl(DEATH_SIGNAL, KILL, 0, 0, 0)
+        signals.pthread_sigmask(signals.SIG_SETMASK, before)
         return
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):  # whoever waits for the end of its output shall not wait for us
         os.dup2(nothing, descriptor)
     statuses: dict[int, int] = {}
-    while command not in statuses and signal.sigwait(heard) == signal.SIGCHLD:
+    while command not in statuses and signals.sigwait(heard) == signals.SIGCHLD:
         statuses.update(_ended())
     _end_all()
-    code = os.waitstatus_to_exitcode(statuses.get(command, signal.SIGTERM))
+    code = os.waitstatus_to_exitcode(statuses.get(command, int(signals.SIGTERM)))
     os._exit(code if code >= 0 else 128 - code)
 
 
@@ -287,7 +288,7 @@ def main(words: list[str]) -> None:
 
 def become(options: LauncherOptions) -> None:
     """Limit ourselves, for good, and become the command. Never returns."""
-    if os.getuid() == 0:
+    if options.version and os.getuid() == 0:
         give_up_powers()
     if options.tended:
         tend()
@@ -296,6 +297,8 @@ def become(options: LauncherOptions) -> None:
     if options.steps:
         filter_calls(naming_tender(options.steps, os.getppid()) if options.tended else options.steps)
     os.environb.update(options.variables)
+    for number in IGNORED_BY_PYTHON:
+        libc.signal(number, None)
     os.execv(options.command[0], options.command)  # noqa: S606 - becoming the command is what a launcher does
 
 
