@@ -35,8 +35,10 @@ if TYPE_CHECKING:  # help needs none of it
 Calls = Sequence[tuple[str, dict[str, Any]]]
 """Tools to call, with their arguments."""
 
+ANSWER_SECONDS = 30.0
+"""How long a server may take to answer at all."""
 TEST_SECONDS = 60.0
-"""How long a server may take to answer everything."""
+"""How long one that has may take to answer everything."""
 MAX_RUNS = 5
 """Of one that is watched, and ends each time where it may not write."""
 
@@ -198,25 +200,62 @@ async def _connected(
     app: App, spec: UpstreamSpec, steps: list[tuple[str, float]], cells: Cells | None = None
 ) -> AsyncGenerator[Pool]:
     """In a pool of its own with nothing remembered, so that every step is really taken."""
+    from clawft.link.process import kill_all
     from clawft.upstream.cells import Cells
     from clawft.upstream.pool import Pool  # loaded by now or never
     from clawft.upstream.ways import ways_to
 
+    links: list[TimedLink] = []
     held = cells or Cells(app.settings.home, app.settings.workspace)
 
     def timed(spec: UpstreamSpec) -> list[Callable[[], Link]]:
         ways = ways_to(spec, cells=held, login_to=app.logins.to_servers.credentials)
-        return [lambda way=way: cast("Link", TimedLink(way(), steps)) for way in ways]
+        return [lambda way=way: cast("Link", kept(TimedLink(way(), steps))) for way in ways]
+
+    def kept(link: TimedLink) -> TimedLink:
+        links.append(link)
+        return link
 
     logging.getLogger("clawft").setLevel(logging.CRITICAL)  # the reason is told once, as an error
     with tempfile.TemporaryDirectory() as folder:
         pool = Pool(Path(folder), timed, [{"uri": app.settings.workspace.as_uri(), "name": "workspace"}])
         try:
             await pool.set_servers({spec.name: spec})
-            await WaitingTalk(f"connecting to {spec.name}").during(pool.settled(TEST_SECONDS))
+            what = f"connecting to {spec.name}, {ANSWER_SECONDS:g} s at most for its first answer"
+            await WaitingTalk(what).during(_settled(pool, spec.name))
+            if _is_silent(pool, spec.name):
+                raise _gives_no_answer(spec, links[-1].last_words() if links else "")
             yield pool
         finally:
+            if cells is None and _is_silent(pool, spec.name):
+                kill_all()  # it answers nothing, and would not hear that it shall end
             await pool.close()
+
+
+async def _settled(pool: Pool, name: str) -> None:
+    await pool.settled(ANSWER_SECONDS)
+    if not _is_silent(pool, name):
+        await pool.settled(TEST_SECONDS - ANSWER_SECONDS)
+
+
+def _is_silent(pool: Pool, name: str) -> bool:
+    """Whether it was asked, and has answered nothing yet."""
+    status = pool.server_status(name)
+    return bool(status.step) and not status.era
+
+
+def _gives_no_answer(spec: UpstreamSpec, words: str) -> NotConnected:
+    why = f"{spec.name}: no answer within {ANSWER_SECONDS:g} s"
+    if words:
+        return NotConnected(f"{why}; its last words: {words}", hint=hint_for(spec, words) or _debugging(spec))
+    if not spec.command:
+        return NotConnected(why, hint=_debugging(spec))
+    hint = "is it a server for stdin and stdout? If it was still fetching what it needs, try once more"
+    return NotConnected(f"{why}, and not a word from it: it runs, and says nothing", hint=hint)
+
+
+def _debugging(spec: UpstreamSpec) -> str:
+    return f"weft servers status {spec.name} --mcp-debug shows what it does"
 
 
 async def _use(pool: Pool, name: str, calls: Calls) -> None:
@@ -235,8 +274,7 @@ def _outcome(pool: Pool, spec: UpstreamSpec) -> tuple[ServerStatus, dict[str, in
     status, answers = pool.server_status(spec.name), pool.find(spec.name).answers
     if status.status != "connected" or answers is None:
         why = status.error or f"no answer within {TEST_SECONDS:g} s"
-        more = f"weft servers status {spec.name} --mcp-debug shows what it does"
-        raise NotConnected(f"{spec.name}: {why}", hint=hint_for(spec, why) or more)
+        raise NotConnected(f"{spec.name}: {why}", hint=hint_for(spec, why) or _debugging(spec))
     offered = {"tools": len(status.tools), "prompts": len(answers.prompts), "resources": len(answers.resources)}
     return status, offered
 
@@ -262,6 +300,11 @@ class TimedLink:
             return await self._link.request(outgoing, *patience)
         finally:
             self._note(outgoing.method, began)
+
+    def last_words(self) -> str:
+        from clawft.store.concealed_secrets import conceal  # loaded with the servers
+
+        return conceal(self._link.child.last_words()) if self._link.child is not None else ""
 
     def _note(self, step: str, began: float) -> None:
         self._steps.append((step, (time.perf_counter() - began) * 1000))
