@@ -11,18 +11,19 @@ from tests.requirements import requirement
 
 NOT_KEPT = "lists of hosts are not kept"
 SOCKETS = "sockets of other programs can be reached"
+NOT_BOUNDED = "is not bounded"
 
 
 @requirement("POOL-22")
 @pytest.mark.parametrize(
     ("means", "level", "said", "unsaid"),
     [
-        (Means("bwrap", offline=True), "ok", ("servers see no secrets",), (NOT_KEPT, SOCKETS)),
-        (Means("bwrap"), "warn", ("files are held", NOT_KEPT), ()),
+        (Means("bwrap", offline=True), "ok", ("servers see no secrets", NOT_BOUNDED), (NOT_KEPT, SOCKETS)),
+        (Means("bwrap"), "warn", ("files are held", NOT_KEPT, NOT_BOUNDED), ()),
         (
             Means("landlock", abi=7, reason="no bubblewrap"),
             "warn",
-            ("landlock(7)", NOT_KEPT, SOCKETS, "no bubblewrap"),
+            ("landlock(7)", NOT_KEPT, SOCKETS, NOT_BOUNDED, "no bubblewrap"),
             (),
         ),
         (Means(reason="nothing here"), "warn", ("run as you do", "nothing here"), ()),

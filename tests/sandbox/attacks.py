@@ -155,6 +155,11 @@ def keys() -> None:
     assert libc.syscall(KEYCTL[os.uname().machine], 0, -3, 1) >= 0
 
 
+def shared_memory(key: str) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.shmget(int(key), 1, 0) >= 0
+
+
 def privileges() -> None:
     assert "NoNewPrivs:\t0" in Path("/proc/self/status").read_text()
 

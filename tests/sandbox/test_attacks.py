@@ -1,6 +1,7 @@
 """Each attack in every sandbox this machine has, and once without one: a test that cannot lose proves nothing."""
 
 import asyncio
+import ctypes
 import os
 import secrets
 import socket
@@ -308,6 +309,23 @@ def test_the_kernel_s_own_settings_stay_as_they_are(house: House, level: str) ->
     path = "/proc/sys/kernel/core_pattern"
     assert house.attack("free", "change", path) == (os.getuid() == 0)
     assert not house.attack(level, "change", path)
+
+
+@pytest.fixture
+def shared() -> Generator[str]:
+    """Memory that processes of the same user find by its number."""
+    libc, key = ctypes.CDLL(None), secrets.randbelow(2**30) + 1
+    made = libc.shmget(key, 4096, 0o1600)
+    assert made >= 0
+    yield str(key)
+    libc.shmctl(made, 0, None)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", ["bwrap", "landlock-alone"])
+def test_memory_that_others_share_is_not_found(house: House, shared: str, level: str) -> None:
+    assert house.attack("free", "shared_memory", shared)
+    assert not house.attack(level, "shared_memory", shared)
 
 
 @requirement("POOL-22")

@@ -1,18 +1,22 @@
 """Servers that want more of everything than there is: each finds a bound, and the machine stays usable."""
 
+import glob
 import os
+import resource
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from clawft.sandbox import landlock, pipes
 from clawft.sandbox.bounds import Bounds, PathRule
 from clawft.sandbox.bwrap import temporary_bytes
 from clawft.sandbox.cell import Cell
 from clawft.sandbox.probe import MAX_OPEN_FILES, MAX_TASKS
 from tests.requirements import requirement
-from tests.sandbox.held import RUN_S, means
+from tests.sandbox.held import LEVELS, RUN_S, House, means
 
 pytestmark = [
     pytest.mark.slow,
@@ -84,6 +88,35 @@ def run(level: str, *argv: str, plain: bool = False) -> str:
 @requirement("POOL-22")
 def test_processes_are_counted() -> None:
     assert int(run("bwrap", PYTHON, "-c", MANY_TASKS, plain=True)) < MAX_TASKS
+
+
+@requirement("POOL-22")
+def test_where_they_are_counted_with_all_others_there_is_room_for_as_many_more() -> None:
+    """However many a user has already, a child is not refused for them."""
+    code = "import resource; print(*resource.getrlimit(resource.RLIMIT_NPROC))"
+    most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    before, bounds, after = tasks_of_all(), run("landlock", PYTHON, "-c", code).split(), tasks_of_all()
+    soft, hard = map(int, bounds)
+    assert soft == hard
+    assert 0 < most <= soft or min(before, after) - SPARE <= soft - MAX_TASKS <= max(before, after) + SPARE
+    assert 0 < soft <= max(before, after) + SPARE + MAX_TASKS
+
+
+SPARE = 500
+"""Others come and go meanwhile."""
+
+
+def tasks_of_all() -> int:
+    return sum(len(os.listdir(place)) for place in glob.glob("/proc/[0-9]*/task") if os.path.isdir(place))
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_where_memory_runs_out_a_server_goes_before_what_the_user_works_with(house: House, level: str) -> None:
+    assert str(pipes.FIRST_TO_GO) == landlock.FIRST_TO_GO
+    ran = house.run(level, ["/bin/cat", "/proc/self/oom_score_adj"])
+    assert int(ran.stdout) >= pipes.FIRST_TO_GO, ran.stderr
+    assert int(Path("/proc/self/oom_score_adj").read_text()) < pipes.FIRST_TO_GO
 
 
 @requirement("POOL-22")

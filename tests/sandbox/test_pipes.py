@@ -13,10 +13,10 @@ import pytest
 from msgspec.structs import replace
 
 from clawft.link.process import Launch, start
-from clawft.sandbox import pipes
+from clawft.sandbox import cell, pipes
 from clawft.sandbox.bounds import SandboxTable
 from clawft.sandbox.cell import Cell, CellStart
-from clawft.sandbox.probe import handing
+from clawft.sandbox.probe import MAX_TASKS, handing
 from tests import system
 from tests.requirements import requirement
 from tests.sandbox.held import RUN_S, House, means, programs
@@ -98,7 +98,10 @@ async def tell(held: Cell, *words: bytes, **env: str) -> tuple[int, Json]:
 @pytest.mark.parametrize(
     ("level", "setting"), [("bwrap", "auto"), ("bwrap", "strict"), ("landlock-alone", "auto"), ("landlock", "auto")]
 )
-async def test_words_variables_limits_and_status_are_what_they_would_be(house: House, level: str, setting: str) -> None:
+async def test_words_variables_limits_and_status_are_what_they_would_be(
+    house: House, level: str, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cell, "tasks_among_all", lambda: MAX_TASKS)  # others come and go meanwhile
     held = house.cell(level, setting, [sys.executable], Path("/usr"))
     env = {f"V{number}": os.fsdecode(value) for number, value in enumerate(NASTY)}
     now = await tell(held, *NASTY, STATUS="7", **env)

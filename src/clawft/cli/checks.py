@@ -29,6 +29,7 @@ OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 NO_LISTS = "lists of hosts are not kept: servers with one, git and cargo reach every host"
 NOT_HELD = f"files are held; {NO_LISTS}; sockets of other programs can be reached"
 """By Landlock."""
+NOT_BOUNDED = "what one takes of memory, disk and processor in all its processes is not bounded"
 NOT_INSTALLED = "bubblewrap is not installed"
 INSTALL_BUBBLEWRAP = "apt-get install bubblewrap, or your system's way"
 ALLOW_BUBBLEWRAP = "docs/guides/sandbox.md says how bubblewrap is allowed what it needs"
@@ -82,10 +83,11 @@ def sandbox_with(found: Means) -> DoctorFinding:
         return warn("sandbox", f"none: {lost}; {found.reason}", 'sandbox = "require" starts nothing without one')
     if found.level == "landlock":
         hint = INSTALL_BUBBLEWRAP if NOT_INSTALLED in found.reason else ALLOW_BUBBLEWRAP
-        return warn("sandbox", f"{found.name}: {NOT_HELD}; {found.reason}", hint)
+        return warn("sandbox", f"{found.name}: {NOT_HELD}; {NOT_BOUNDED}; {found.reason}", hint)
     if not found.offline:
-        return warn("sandbox", f"{found.name}: files are held; {NO_LISTS}", "weft needs to make network namespaces")
-    return ok("sandbox", f"{found.name}: servers see no secrets, and write to the workspace only")
+        said = f"{found.name}: files are held; {NO_LISTS}; {NOT_BOUNDED}"
+        return warn("sandbox", said, "weft needs to make network namespaces")
+    return ok("sandbox", f"{found.name}: servers see no secrets, and write to the workspace only; {NOT_BOUNDED}")
 
 
 # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────

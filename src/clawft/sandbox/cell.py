@@ -14,7 +14,7 @@ from msgspec import Struct
 from clawft.errors import SpawnFailed
 from clawft.sandbox import bwrap, pipes, seccomp
 from clawft.sandbox.bounds import ANY_HOST, Bounds, PathRule, access_to
-from clawft.sandbox.probe import Means, hard_limit
+from clawft.sandbox.probe import Means, hard_limit, tasks_among_all
 from clawft.sandbox.settled_rules import settled
 from clawft.sandbox.split_folder import taken_apart
 
@@ -147,10 +147,14 @@ class Cell(Struct, frozen=True):
         parcel, ends = sent_pipes() if own_pipes and not tended else ((), None)
         told += [word for descriptor in parcel for word in ("--pipes", str(descriptor))]
         env, more, passed = for_launcher({"TMPDIR": temporary, **with_own(bounds, env)})
-        limits = means.limits if tended else means.inner_limits
-        before = (*means.leash, *means.alone, *self._limiting(limits))
+        before = (*means.leash, *means.alone, *self._limiting(counting(means.limits) if tended else means.inner_limits))
         argv = (*before, *LAUNCHING, *told, *more, "--", *argv)
         return CellStart(argv, env, (*parcel, *passed), temporary, walled=tended, ends=ends, tended=tended)
+
+
+def counting(limits: tuple[str, ...]) -> tuple[str, ...]:
+    """These limits, and one for how many processes there are, where those of a child are not counted apart."""
+    return (*limits[:-1], f"--nproc={tasks_among_all()}", "--") if limits else limits
 
 
 def spared_by(abi: int) -> tuple[int, ...]:

@@ -31,6 +31,8 @@ SEES_EMPTYING = 3
 BOUNDS_SIGNALS = 6
 SCOPES = 3
 """No signals to and no abstract sockets of those outside; since that version."""
+FIRST_TO_GO = "500"
+"""What the kernel adds to the memory of a process, in thousandths of all there is, when it looks for one to end."""
 STAND_IN = 0x7FFFFFFF
 """For the number of whoever tends a command, in the filter of that: known when there is one."""
 READ = EXECUTE | READ_FILE | READ_DIR
@@ -151,6 +153,15 @@ def naming_tender(steps: bytes, tender: int) -> bytes:
 
 def _word(number: int) -> bytes:
     return (number & 0xFFFFFFFF).to_bytes(4, sys.byteorder)
+
+
+def go_first() -> None:
+    """Where memory runs out, a server is ended before whatever the user works with."""
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write(FIRST_TO_GO)
+    except OSError:
+        return  # it would be ended even earlier
 
 
 def filter_calls(steps: bytes) -> None:
@@ -293,6 +304,7 @@ def become(options: LauncherOptions) -> None:
     if options.tended:
         tend()
     if options.version:
+        go_first()
         restrict(options.rules, options.version)
     if options.steps:
         filter_calls(naming_tender(options.steps, os.getppid()) if options.tended else options.steps)

@@ -15,7 +15,7 @@ from clawft.sandbox import pipes
 from clawft.sandbox.probe import MAX_TASKS, Means, hard_limit, probe, told_by, which
 
 MAX_KEPT_BYTES = 64 * 1024
-SHAPE = 3
+SHAPE = 4
 """Of what is remembered; counted up when the trials change."""
 
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # a pipe is not waited for

@@ -14,7 +14,9 @@ SHELL, ENV = "/bin/sh", "/usr/bin/env"
 LOWEST_OTHER = 10
 """Shells know descriptors of one digit: whatever else is passed on stays above these."""
 
-_AWAY = 'exec "$@" 8<&0 9>&1 </dev/null >/dev/null'
+FIRST_TO_GO = 500
+"""What the kernel adds to the memory of a process, in thousandths of all there is, when it looks for one to end."""
+_AWAY = f'{{ echo {FIRST_TO_GO} >/proc/self/oom_score_adj; }} 2>/dev/null; exec "$@" 8<&0 9>&1 </dev/null >/dev/null'
 _BACK = 'exec "$@" <&8 8<&- >&9 9>&-'
 _NAME = "sandbox"
 """What it calls itself when it complains."""

@@ -35,6 +35,7 @@ INSTALLERS = {
     "zypper": "zypper install",
     "apk": "apk add",
 }
+LOAD = "/proc/loadavg"
 RESTRICTED = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
 
 Level = Literal["bwrap", "landlock", "none"]
@@ -253,6 +254,13 @@ def _tasks() -> int | None:
     return hard_limit("RLIMIT_NPROC", MAX_TASKS) if _kernel() >= COUNTS_APART else None
 
 
+def tasks_among_all() -> int:
+    """How many there may be of a user, where all of his are counted: as many as now, and those of one child."""
+    _, _, everybody = told_by(LOAD).rpartition("/")  # of all users: to count his own would take longer than a start
+    now = everybody.partition(" ")[0]
+    return hard_limit("RLIMIT_NPROC", (int(now) if now.isdecimal() else MAX_TASKS) + MAX_TASKS)
+
+
 def _kernel() -> tuple[int, ...]:
     """Its version; nothing where it is not told in numbers."""
     major, _, rest = os.uname().release.partition(".")
@@ -302,5 +310,5 @@ def _alone() -> tuple[str, ...]:
     program = which("unshare")
     if program is None:
         return ()
-    how = "--user --map-current-user --pid --fork --kill-child=SIGKILL --mount-proc --".split()
+    how = "--user --map-current-user --pid --ipc --fork --kill-child=SIGKILL --mount-proc --".split()
     return _if_it_works((program, *how))
