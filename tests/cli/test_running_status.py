@@ -138,7 +138,7 @@ def test_a_killed_weft_leaves_nothing_that_misleads(tmp_path: Path) -> None:
     given, running = config(one=["tiny.py"]), tmp_path / "home" / "running"
     with gateway(tmp_path, *given) as served:
         until(tmp_path, of_the_gateway(served, "one"))
-        (left,) = running.iterdir()
+        (left,) = running.glob("*.sock")
         assert stat.S_IMODE(left.stat().st_mode) == 0o600
         assert stat.S_IMODE(running.stat().st_mode) == 0o700
         served.process.kill()
@@ -168,7 +168,7 @@ def test_a_weft_that_does_not_answer_is_not_waited_for_without_end(tmp_path: Pat
 def test_whoever_asks_nonsense_or_nothing_holds_up_nobody(tmp_path: Path) -> None:
     with gateway(tmp_path, *config(one=["tiny.py"])) as served:
         until(tmp_path, of_the_gateway(served, "one"))
-        (path,) = (tmp_path / "home" / "running").iterdir()
+        (path,) = (tmp_path / "home" / "running").glob("*.sock")
         for said in (b"\n", b"{}\n", b"[" * 9_000 + b"\n", b"x" * 1_000_000, b'{"here": 1}\n', b"\xff\xfe\n"):
             with connected(path) as asking:
                 try:
@@ -184,6 +184,27 @@ def test_whoever_asks_nonsense_or_nothing_holds_up_nobody(tmp_path: Path) -> Non
             for each in silent:
                 each.close()
         assert until(tmp_path, of_the_gateway(served, "one"))["one"]["weft"] == served.pid
+
+
+@requirement("POOL-22", "MGR-19")
+def test_who_cannot_read_our_home_is_told_nothing(tmp_path: Path) -> None:
+    """A server that Landlock holds reaches the socket: the kernel tells its name. It does not read what lies beside."""
+    with gateway(tmp_path, *config(one=["tiny.py"])) as served:
+        until(tmp_path, of_the_gateway(served, "one"))
+        (path,) = (tmp_path / "home" / "running").glob("*.sock")
+        key = path.with_suffix(".key")
+        assert stat.S_IMODE(key.stat().st_mode) == 0o600
+        told = [asked(path, {"here": str(tmp_path), "key": each}) for each in ("", "0" * 32, key.read_text())]
+        assert [bool(each) for each in told] == [False, False, True]
+        assert json.loads(told[2])["pid"] == served.pid
+    assert list(path.parent.iterdir()) == []
+
+
+def asked(path: Path, question: dict[str, str]) -> bytes:
+    with connected(path) as ours:
+        ours.settimeout(PATIENCE_S)
+        ours.sendall(json.dumps(question).encode() + b"\n")
+        return b"".join(iter(lambda: ours.recv(65536), b""))
 
 
 def connected(path: Path) -> socket.socket:

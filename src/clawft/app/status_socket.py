@@ -1,7 +1,8 @@
 """Where a serving weft is asked how its servers are, and how others find it.
 
 A socket in a folder of the home that is closed to other users. One line asks, one document answers. It tells and does
-nothing: whatever changes a running weft is a file that the person owns.
+nothing: whatever changes a running weft is a file that the person owns. A key lies beside it: a server that Landlock
+holds reaches a socket by its name, which the kernel tells everybody, but reads nothing of the home.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
+from hmac import compare_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -23,7 +25,7 @@ from msgspec import Struct
 
 from clawft.app.server_rows import ServerRow, server_rows
 from clawft.config.places import is_json, running_folder
-from clawft.store.home import PRIVATE_FILE, private_dir
+from clawft.store.home import PRIVATE_FILE, private_dir, write_private
 
 if TYPE_CHECKING:
     from clawft.app.house import App
@@ -34,6 +36,7 @@ MAX_ANSWER_BYTES = 64 * 1024 * 1024
 READ_BYTES = 64 * 1024
 MAX_ASKING = 4
 """At a time; one more is sent away."""
+KEY_BYTES = 16
 MAX_WEFTS = 100
 """Looked at, of those that left a socket."""
 
@@ -45,6 +48,7 @@ log = logging.getLogger("clawft")
 class StatusQuestion(Struct, frozen=True):
     here: str
     """Where the person is."""
+    key: str = ""
 
 
 class RunningWeft(Struct, frozen=True):
@@ -74,6 +78,7 @@ class StatusSocket:
         self._asking = 0
         self._server: asyncio.Server | None = None
         self._path = running_folder(app.settings.home) / f"{os.getpid()}-{os.urandom(4).hex()}.sock"
+        self._key = os.urandom(KEY_BYTES).hex()
         self._opening = asyncio.get_running_loop().create_task(self._open(), name="status socket")
 
     async def _open(self) -> None:
@@ -81,6 +86,7 @@ class StatusSocket:
         try:
             folder = private_dir(self._path.parent)
             _remove_abandoned(folder)
+            write_private(key_beside(self._path), self._key.encode(), sync=False)
             self._server = await asyncio.start_unix_server(
                 self._answer, sock=_listening(self._path), limit=MAX_QUESTION_BYTES
             )
@@ -93,8 +99,9 @@ class StatusSocket:
             if self._asking <= MAX_ASKING:
                 async with asyncio.timeout(ANSWER_SECONDS):
                     question = msgspec.json.decode(await reader.readuntil(), type=StatusQuestion)
-                    writer.write(msgspec.json.encode(await self._status(question)))
-                    await writer.drain()
+                    if compare_digest(question.key.encode(), self._key.encode()):
+                        writer.write(msgspec.json.encode(await self._status(question)))
+                        await writer.drain()
         except (OSError, EOFError, ValueError, TimeoutError, asyncio.LimitOverrunError) as failed:
             log.debug("a question about our servers was not answered: %s", failed)
         finally:
@@ -119,7 +126,7 @@ class StatusSocket:
         await asyncio.gather(self._opening, return_exceptions=True)
         if self._server is not None:
             self._server.close()
-            self._path.unlink(missing_ok=True)
+            _remove(self._path)
 
 
 # ── finding them ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -135,9 +142,10 @@ async def running_wefts(home: Path, question: StatusQuestion) -> list[RunningWef
 async def _ask(path: Path, question: StatusQuestion) -> RunningWeft | None:
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
+            keyed = msgspec.structs.replace(question, key=key_beside(path).read_text())
             reader, writer = await asyncio.open_unix_connection(sock=_connected(path))
             try:
-                writer.write(msgspec.json.encode(question) + b"\n")
+                writer.write(msgspec.json.encode(keyed) + b"\n")
                 return msgspec.json.decode(await _read_all(reader), type=RunningWeft)
             finally:
                 writer.close()
@@ -167,9 +175,18 @@ def _remove_abandoned(folder: Path) -> None:
         try:
             _connected(path).close()
         except ConnectionRefusedError:
-            path.unlink(missing_ok=True)
+            _remove(path)
         except OSError:
             continue
+
+
+def key_beside(path: Path) -> Path:
+    return path.with_suffix(".key")
+
+
+def _remove(path: Path) -> None:
+    for each in (path, key_beside(path)):
+        each.unlink(missing_ok=True)
 
 
 def _listening(path: Path) -> socket.socket:
