@@ -284,6 +284,22 @@ def test_sockets_of_other_programs_are_not_reached(house: House, outside: Path) 
 
 
 @requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_one_without_network_reaches_no_socket_that_its_table_does_not_name(
+    house: House, outside: Path, level: str
+) -> None:
+    path = str(outside / "daemon.sock")
+    with socket.socket(socket.AF_UNIX) as daemon:
+        daemon.bind(path)
+        daemon.listen()
+        for setting in ("strict", SandboxTable(read=(str(house.home),))):
+            assert not house.attack(level, "connect_local", path, setting=setting)
+        assert house.attack(level, "connect_local", path, setting=SandboxTable(read=(path,)))
+    ran = house.run(level, [sys.executable, "-c", "import asyncio; asyncio.run(asyncio.sleep(0))"], "strict")
+    assert ran.returncode == 0, ran.stderr
+
+
+@requirement("POOL-22")
 def test_abstract_sockets_are_out_of_reach_where_the_kernel_can(house: House) -> None:
     name = f"weft-{secrets.token_hex(8)}"
     with socket.socket(socket.AF_UNIX) as daemon:

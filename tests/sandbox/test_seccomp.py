@@ -69,6 +69,15 @@ def test_what_is_let_through(machine: str, network: bool, spared: tuple[int, ...
 
 @requirement("POOL-22")
 @pytest.mark.parametrize("machine", MACHINES)
+def test_without_a_network_there_may_be_no_sockets_at_all(machine: str) -> None:
+    known = MACHINES[machine]
+    steps = program(machine, network=False, local=False)
+    assert not any(verdict(steps, known.calls["socket"], (family,), known.audit) for family in (*NETWORK, AF_VSOCK))
+    assert verdict(steps, known.calls["openat"], audit=known.audit)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("machine", MACHINES)
 def test_files_are_emptied_by_those_who_may_write_to_them(machine: str) -> None:
     known = MACHINES[machine]
     for emptying in (True, False):

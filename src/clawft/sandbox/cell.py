@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import stat
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from msgspec import Struct
 
 from clawft.errors import SpawnFailed
 from clawft.sandbox import bwrap, pipes, seccomp
-from clawft.sandbox.bounds import ANY_HOST, Bounds, PathRule, access_to
+from clawft.sandbox.bounds import ANY_HOST, NAME_LOOKUP, RUNNING, Bounds, PathRule, access_to, is_within
 from clawft.sandbox.probe import Means, hard_limit, tasks_among_all
 from clawft.sandbox.settled_rules import settled
 from clawft.sandbox.split_folder import taken_apart
@@ -139,6 +140,7 @@ class Cell(Struct, frozen=True):
         steps = seccomp.program(
             os.uname().machine,
             network=bounds.any_host or bounds.some_hosts,
+            local=not bounds.own or opens_socket(bounds.rules),
             spared=spared_by(means.abi) if tended else (),
             emptying=means.abi >= landlock.SEES_EMPTYING,
         )
@@ -150,6 +152,19 @@ class Cell(Struct, frozen=True):
         before = (*means.leash, *means.alone, *self._limiting(counting(means.limits) if tended else means.inner_limits))
         argv = (*before, *LAUNCHING, *told, *more, "--", *argv)
         return CellStart(argv, env, (*parcel, *passed), temporary, walled=tended, ends=ends, tended=tended)
+
+
+def opens_socket(rules: Iterable[PathRule]) -> bool:
+    """Whether there are sockets among what is opened. Landlock keeps nobody from one that has a path, hidden or not."""
+    opened = (rule.path for rule in rules if rule.access in ("read", "write"))
+    return any(_is_socket(path) or (is_within(path, RUNNING) and path not in NAME_LOOKUP) for path in opened)
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return False  # gone in the meantime
 
 
 def counting(limits: tuple[str, ...]) -> tuple[str, ...]:

@@ -92,8 +92,11 @@ Block = Sequence[Step]
 
 
 @cache
-def program(machine: str, *, network: bool, spared: tuple[int, ...] = (), emptying: bool = True) -> bytes:
-    """The filter for this processor; empty where it is not known. Without `network` only local sockets are made.
+def program(
+    machine: str, *, network: bool, local: bool = True, spared: tuple[int, ...] = (), emptying: bool = True
+) -> bytes:
+    """The filter for this processor; empty where it is not known. Without `network` only local sockets are made, and
+    none without `local` either; pairs of them always are.
 
     `spared`: processes, and groups by their negative number, that nothing may be done to; for those who can see them.
     Without `emptying` a file is emptied only by whoever may write to it: at first Landlock did not look at that.
@@ -104,7 +107,8 @@ def program(machine: str, *, network: bool, spared: tuple[int, ...] = (), emptyi
     blocks = [_head(known), *([Step(_EQUAL, known.calls[name], yes="refuse")] for name in NEVER)]
     blocks += _sparing(known, spared) if spared else ()
     blocks += () if emptying else _not_emptying(known)
-    blocks.append(_only(known.calls["socket"], 0, NETWORK if network else (AF_UNIX,)))
+    families = NETWORK if network else (AF_UNIX,) if local else ()
+    blocks.append(_only(known.calls["socket"], 0, families))
     return _assembled(blocks)
 
 
