@@ -91,6 +91,15 @@ def test_processes_are_counted() -> None:
 
 
 @requirement("POOL-22")
+def test_no_limit_is_left_by_way_of_the_wall_s_own_process(house: House) -> None:
+    """The first process behind it has none of them: whoever could change it would start others from there."""
+    assert not house.attack("bwrap", "attach", "1")
+    for place in ("/proc/1/mem", "/proc/1/task/1/mem"):
+        assert not house.attack("bwrap", "change", place)
+    assert house.attack("bwrap", "debug_own")
+
+
+@requirement("POOL-22")
 def test_where_they_are_counted_with_all_others_there_is_room_for_as_many_more() -> None:
     """However many a user has already, a child is not refused for them."""
     code = "import resource; print(*resource.getrlimit(resource.RLIMIT_NPROC))"

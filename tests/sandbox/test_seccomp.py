@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from clawft.sandbox.landlock import STAND_IN, naming_tender
-from clawft.sandbox.seccomp import AT_SOMEBODY, MACHINES, NETWORK, NEVER, TENDER, program
+from clawft.sandbox.seccomp import AT_SOMEBODY, INTO_SOMEBODY, MACHINES, NETWORK, NEVER, TENDER, program
 from tests.requirements import requirement
 
 ALLOW, REFUSE = 0x7FFF0000, 0x00050001
@@ -65,6 +65,17 @@ def test_what_is_let_through(machine: str, network: bool, spared: tuple[int, ...
         assert allows(call, *[0] * place, 0)
     assert allows("prlimit64", 0)
     assert allows("prlimit64", ANOTHER) is not bool(spared)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("machine", MACHINES)
+def test_nobody_gets_into_the_first_process_behind_a_wall(machine: str) -> None:
+    known = MACHINES[machine]
+    for walled in (True, False):
+        steps = program(machine, network=True, walled=walled)
+        for call, place in INTO_SOMEBODY.items():
+            into = [verdict(steps, known.calls[call], (*[9] * place, who), known.audit) for who in (1, 2, ANOTHER)]
+            assert into == [not walled, True, True], call
 
 
 @requirement("POOL-22")

@@ -36,7 +36,6 @@ MAX_ANSWER_BYTES = 64 * 1024 * 1024
 READ_BYTES = 64 * 1024
 MAX_ASKING = 4
 """At a time; one more is sent away."""
-KEY_BYTES = 16
 MAX_WEFTS = 100
 """Looked at, of those that left a socket."""
 
@@ -78,7 +77,7 @@ class StatusSocket:
         self._asking = 0
         self._server: asyncio.Server | None = None
         self._path = running_folder(app.settings.home) / f"{os.getpid()}-{os.urandom(4).hex()}.sock"
-        self._key = os.urandom(KEY_BYTES).hex()
+        self._key = os.urandom(16).hex()
         self._opening = asyncio.get_running_loop().create_task(self._open(), name="status socket")
 
     async def _open(self) -> None:

@@ -17,6 +17,8 @@ ALONE = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--die-with-parent"
 """`--unshare-pid`: whatever a child starts, and wherever it hides, ends with it."""
 KERNEL = ("--dev", "/dev", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys")
 """bubblewrap leaves /proc/sys to a root user, who could have the kernel run a program of his for him."""
+FIRST = tuple(word for name in ("mem", "task/1/mem") for word in ("--ro-bind", os.devnull, f"/proc/1/{name}"))
+"""The first process behind the wall is the wall's, without the limits of a child: who writes to its memory has none."""
 
 
 def arguments(bounds: Bounds, cwd: str, *, sized: bool, seccomp: str = "") -> list[str]:
@@ -30,7 +32,7 @@ def mounts(rules: Sequence[PathRule], *, sized: bool) -> list[str]:
     """The rules in their order, shallow before deep, so that each covers what the one before it left."""
     root, *rest = rules
     bind = "--bind" if root.access == "write" else "--ro-bind"
-    found = [bind, "/", "/", *KERNEL, *_private("/dev/shm", sized)]  # noqa: S108 - a new one in its place
+    found = [bind, "/", "/", *KERNEL, *FIRST, *_private("/dev/shm", sized)]  # noqa: S108 - a new one in its place
     closed = ["/dev"]
     for rule in rest:
         found += _mount(rule, sized)

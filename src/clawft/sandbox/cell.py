@@ -104,7 +104,7 @@ class Cell(Struct, frozen=True):
             bounds = msgspec.structs.replace(bounds, network=(ANY_HOST,))
         if bounds.home:
             bounds = msgspec.structs.replace(bounds, rules=tuple(taken_apart(bounds.rules, bounds.home)))
-        steps = seccomp.program(os.uname().machine, network=True)
+        steps = seccomp.program(os.uname().machine, network=True, walled=True)
         passed = [readable(steps)] if steps else []
         env, steering = kept_apart(env)
         shape = bwrap.arguments(bounds, cwd, sized=self.means.sized, seccomp="".join(map(str, passed)))

@@ -26,7 +26,8 @@ X86 = Machine(
         "acct": 163, "add_key": 248, "bpf": 321, "delete_module": 176, "finit_module": 313, "init_module": 175,
         "io_uring_setup": 425, "ioprio_set": 251, "kexec_file_load": 320, "kexec_load": 246, "keyctl": 250, "kill": 62,
         "open": 2, "open_by_handle_at": 304, "openat": 257, "openat2": 437, "perf_event_open": 298, "pidfd_open": 434,
-        "pidfd_send_signal": 424, "prlimit64": 302, "reboot": 169, "request_key": 249, "rt_sigqueueinfo": 129,
+        "pidfd_send_signal": 424, "prlimit64": 302, "process_vm_readv": 310, "process_vm_writev": 311,
+        "ptrace": 101, "reboot": 169, "request_key": 249, "rt_sigqueueinfo": 129,
         "rt_tgsigqueueinfo": 297, "sched_setaffinity": 203, "sched_setattr": 314, "sched_setparam": 142,
         "sched_setscheduler": 144, "setpriority": 141, "socket": 41, "swapon": 167, "tgkill": 234, "tkill": 200,
         "truncate": 76, "userfaultfd": 323,
@@ -38,7 +39,8 @@ ARM = Machine(
         "acct": 89, "add_key": 217, "bpf": 280, "delete_module": 106, "finit_module": 273, "init_module": 105,
         "io_uring_setup": 425, "ioprio_set": 30, "kexec_file_load": 294, "kexec_load": 104, "keyctl": 219, "kill": 129,
         "open_by_handle_at": 265, "openat": 56, "openat2": 437, "perf_event_open": 241, "pidfd_open": 434,
-        "pidfd_send_signal": 424, "prlimit64": 261, "reboot": 142, "request_key": 218, "rt_sigqueueinfo": 138,
+        "pidfd_send_signal": 424, "prlimit64": 261, "process_vm_readv": 270, "process_vm_writev": 271,
+        "ptrace": 117, "reboot": 142, "request_key": 218, "rt_sigqueueinfo": 138,
         "rt_tgsigqueueinfo": 240, "sched_setaffinity": 122, "sched_setattr": 274, "sched_setparam": 118,
         "sched_setscheduler": 119, "setpriority": 140, "socket": 198, "swapon": 224, "tgkill": 131, "tkill": 130,
         "truncate": 45, "userfaultfd": 282,
@@ -62,6 +64,9 @@ AT_SOMEBODY: Mapping[str, int] = {
 """Calls that do something to a process, and which argument names it."""
 AT_ALL_OF_A_USER: Mapping[str, int] = {"setpriority": 2, "ioprio_set": 3}
 """Calls that do it to everybody of one user if this is their first argument."""
+INTO_SOMEBODY: Mapping[str, int] = {"ptrace": 1, "process_vm_readv": 0, "process_vm_writev": 0}
+"""Calls that look into a process, or change it, and which argument names it."""
+THE_FIRST = 1
 EVERYBODY = -1
 ITSELF = 0
 TENDER = 0x7FFFFFFF
@@ -93,11 +98,18 @@ Block = Sequence[Step]
 
 @cache
 def program(
-    machine: str, *, network: bool, local: bool = True, spared: tuple[int, ...] = (), emptying: bool = True
+    machine: str,
+    *,
+    network: bool,
+    local: bool = True,
+    walled: bool = False,
+    spared: tuple[int, ...] = (),
+    emptying: bool = True,
 ) -> bytes:
     """The filter for this processor; empty where it is not known. Without `network` only local sockets are made, and
     none without `local` either; pairs of them always are.
 
+    `walled`: nobody gets into the first process of its namespace, which is the wall's.
     `spared`: processes, and groups by their negative number, that nothing may be done to; for those who can see them.
     Without `emptying` a file is emptied only by whoever may write to it: at first Landlock did not look at that.
     """
@@ -105,6 +117,7 @@ def program(
     if known is None:
         return b""
     blocks = [_head(known), *([Step(_EQUAL, known.calls[name], yes="refuse")] for name in NEVER)]
+    blocks += _keeping_out_of_the_first(known) if walled else ()
     blocks += _sparing(known, spared) if spared else ()
     blocks += () if emptying else _not_emptying(known)
     families = NETWORK if network else (AF_UNIX,) if local else ()
@@ -120,6 +133,11 @@ def _head(machine: Machine) -> Block:
         Step(_LOAD, _NUMBER),
         Step(_AT_LEAST, _X32, yes="refuse"),
     )
+
+
+def _keeping_out_of_the_first(machine: Machine) -> Iterable[Block]:
+    for name, argument in INTO_SOMEBODY.items():
+        yield _about(machine.calls[name], argument, Step(_EQUAL, THE_FIRST, yes="refuse"))
 
 
 def _sparing(machine: Machine, spared: Sequence[int]) -> Iterable[Block]:
