@@ -6,11 +6,17 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from clawft.model import Allow, Ask, Deny, Verdict
+from clawft.policy.carried import option_values
+from clawft.policy.carriers import PRIVILEGE
+from clawft.policy.download import DOWNLOADERS
 from clawft.policy.expansion import TooComplex
 from clawft.policy.globs import any_matches
 from clawft.policy.parsed_command import Command
-from clawft.policy.place import PlaceKind, is_disk, is_secret, kind_of
-from clawft.policy.program import PRIVILEGE, SPEAKERS, is_opaque, programs, runs_its_input, runs_output, searched
+from clawft.policy.place import PlaceKind, is_disk, is_secret, is_startup, kind_of
+from clawft.policy.program import is_opaque, programs, runs_its_input, runs_output, searched
+from clawft.policy.remote import serves_a_shell
+from clawft.policy.speech import SPEAKERS
+from clawft.policy.written import written
 
 TOO_COMPLEX = "too-complex"
 CONFIGURED = "configured"
@@ -26,30 +32,35 @@ class CommandRule(Struct, frozen=True):
 
 # ── what a program would do ──────────────────────────────────────────────────────────────────────────────────────────
 
-_ERASERS = frozenset({"rm", "srm", "rimraf", "grm"})
-_COPIERS = frozenset({"cp", "mv", "dd", "tee", "shred", "install", "rsync", "truncate", "badblocks", "pv"})
+_ERASERS = frozenset({"rm", "srm", "grm", "remove-item"})
+_ERASES_ALWAYS = frozenset({"rimraf", "shred", "wipe", "trash"})
 _DISK_TOOLS = re.compile(
     r"mkfs(\..*)?|mke2fs|mkswap|wipefs|blkdiscard|fdisk|sfdisk|gdisk|sgdisk|parted|hdparm|cryptsetup|nvme|newfs.*|format"
 )
-_DOWNLOADERS = frozenset("curl wget fetch aria2c http https xh lynx links ftp tftp nc ncat netcat socat".split())
 _DECODERS = frozenset("base64 base32 basenc xxd uudecode openssl gpg rev".split())
 _POWER = frozenset({"shutdown", "reboot", "poweroff", "halt"})
 _POWER_VERBS = frozenset({"poweroff", "reboot", "halt", "kexec", "rescue", "emergency"})
 _OWNERSHIP = frozenset({"chmod", "chown", "chgrp", "setfacl", "chattr", "chflags"})
 _WORLD_WRITABLE = re.compile(r"0?[0-7]{2}[2367]|[ugo]*[ao][ugo]*[+=][rxX]*w.*|\+[rxX]*w.*")
-_USES_KEYS = frozenset("ssh scp sftp ssh-add ssh-keygen ssh-copy-id git".split())
+_USES_KEYS = frozenset("ssh sftp ssh-add ssh-keygen ssh-copy-id git".split())
 _ONLY_NAMES = frozenset("ls stat test [ [[ mkdir cd chmod chown touch file pushd find".split())
 _TAKES_PATTERN = frozenset("grep egrep fgrep zgrep rg ag sed awk gawk".split())
-_HISTORY_EDITORS = frozenset({"rm", "shred", "truncate", "unlink", "ln", "cp", "mv", "tee"})
+_HISTORY_EDITORS = frozenset({"rm", "shred", "unlink", "ln", "cp", "mv"})
 _HISTORY_OFF = re.compile(r"HISTFILE(=(/dev/null)?)?|HISTSIZE=0|HISTFILESIZE=0")
+_CONTAINERS = frozenset("docker podman nerdctl".split())
+_HOST_ROOT = frozenset({"source=/", "src=/"})
+_READ_ONLY = frozenset({"readonly", "ro", "readonly=true", "ro=true"})
+_OPERATORS = frozenset({"&&", "||", "|", ";", "&"})
 _MAX_PIECES = 16
 
 
 def _erased(command: Command) -> list[str]:
     """The places it would erase with all they contain."""
     name = command.name
+    if name in _ERASES_ALWAYS:
+        return command.operands()
     if name in _ERASERS or is_opaque(command):
-        return command.operands() if name == "rimraf" or command.has_flag("rR", "--recursive") else []
+        return command.operands() if command.has_flag("rR", "--recursive") else []
     if name in ("find", "gfind") and "-delete" in command.arguments:
         return searched(command)
     if name in ("mv", "gmv"):
@@ -75,9 +86,7 @@ def _erases_root(command: Command) -> bool:
 
 
 def _writes_disk(command: Command) -> bool:
-    targets = [*command.writes]
-    if command.name in _COPIERS:
-        targets += [word.removeprefix("of=") for word in command.arguments if not word.startswith("if=")]
+    targets = written(command)
     if _DISK_TOOLS.fullmatch(command.name):
         targets += command.operands()
     return any(is_disk(target, command.folder) for target in targets)
@@ -109,7 +118,7 @@ def _runs_what(sources: frozenset[str]) -> Callable[[Command], bool]:
 
 def _powers_off(command: Command) -> bool:
     name, verbs = command.name, command.operands()[:1]
-    if name in _POWER or "/proc/sysrq-trigger" in command.writes:
+    if name in _POWER or "/proc/sysrq-trigger" in written(command):
         return True
     if name in ("init", "telinit"):
         return verbs in (["0"], ["6"])
@@ -122,31 +131,66 @@ def _kills_all(command: Command) -> bool:
         has_signal = arguments[:1] != ["--"] and arguments[:1] != [] and arguments[0].startswith("-")
         targets = arguments[2 if arguments[:1] in (["-s"], ["-n"]) else 1 :] if has_signal else arguments
         return "-1" in targets or "1" in targets
-    return command.name == "killall5" or (
-        command.name == "pkill" and any(word in (".", ".*", "") for word in arguments)
-    )
+    by_pattern = command.name == "pkill" or (command.name == "killall" and command.has_flag("r", "--regexp"))
+    return command.name == "killall5" or (by_pattern and any(word in (".", ".*", "") for word in arguments))
 
 
 def _wipes_history(command: Command) -> bool:
     if command.name == "history":
         return command.has_flag("c")
-    if command.name in ("unset", "export"):
+    if command.name == "set":
+        return command.arguments == ("+o", "history")
+    if command.name in ("unset", "export", "env"):
         return any(map(_HISTORY_OFF.fullmatch, command.arguments))
-    touched = [*command.writes, *(command.arguments if command.name in _HISTORY_EDITORS else ())]
+    touched = [*written(command), *(command.arguments if command.name in _HISTORY_EDITORS else ())]
     return any(word.endswith("sh_history") for word in touched)
 
 
 def _reads_secrets(command: Command) -> bool:
     if command.name in _ONLY_NAMES or command.name in _USES_KEYS or command.name in SPEAKERS:
         return any(is_secret(word, command.folder) for word in command.reads)
+    if command.name == "gpg" and any(option.startswith("--export-secret") for option in command.options()):
+        return True
     skipped = command.operands()[:1] if command.name in _TAKES_PATTERN else []
-    words = [word for word in (*command.arguments, *command.reads) if word not in skipped and not word.endswith(".pub")]
+    skipped += option_values(command.words, "-i -F") if command.name == "scp" else []
+    words = [
+        word for word in (*_own_arguments(command), *command.reads) if word not in skipped and not word.endswith(".pub")
+    ]
     return any(is_secret(piece, command.folder) for word in words for piece in _pieces(word))
 
 
+def _own_arguments(command: Command) -> list[str]:
+    """Without those that a shell would give to a program behind, which only uses a key."""
+    words: list[str] = []
+    own = not command.name.startswith("-")
+    for before, word in zip(command.words, command.arguments, strict=False):
+        if command.no_shell and before in _OPERATORS:
+            own = word not in _USES_KEYS and word not in _ONLY_NAMES
+        if own:
+            words.append(word)
+    return words
+
+
 def _pieces(word: str) -> list[str]:
-    """A path may follow a mark: `if=…`, `@…`, `-v …:…`."""
-    return [word, *re.split("[=@:]", word, maxsplit=_MAX_PIECES)[1:]] if " " not in word else []
+    """A path may stand at a mark: `if=…`, `@…`, `-v …:…`."""
+    return [word, *re.split("[=@:]", word, maxsplit=_MAX_PIECES)] if " " not in word else []
+
+
+def _shares_root(command: Command) -> bool:
+    """Is a container given all of our file system, to write to?"""
+    if command.name not in _CONTAINERS:
+        return False
+    volumes = [value.split(":") for value in option_values(command.words, "-v --volume")]
+    if any(kind_of(place) == "root" and "ro" not in ":".join(rest[1:]).split(",") for place, *rest in volumes):
+        return True
+    mounts = [value.split(",") for value in option_values(command.words, "--mount")]
+    return any(not _HOST_ROOT.isdisjoint(parts) and _READ_ONLY.isdisjoint(parts) for parts in mounts)
+
+
+def _persists(command: Command) -> bool:
+    if command.name == "crontab":
+        return not command.has_flag("lh") and len(command.words) > 1
+    return any(is_startup(target, command.folder) for target in written(command))
 
 
 def _gains_privilege(command: Command) -> bool:
@@ -160,12 +204,15 @@ RULES: tuple[CommandRule, ...] = (
     CommandRule("write-disk", "it would write to a disk or to memory directly", _writes_disk),
     CommandRule("fork-bomb", "it would start itself again and again", _fork_bomb),
     CommandRule("open-root", "it would change owners or permissions of the system", _opens_root),
-    CommandRule("download-and-run", "it would run what it downloads, unseen", _runs_what(_DOWNLOADERS)),
+    CommandRule("download-and-run", "it would run what it downloads, unseen", _runs_what(DOWNLOADERS)),
     CommandRule("decode-and-run", "it would run commands that are hidden by an encoding", _runs_what(_DECODERS)),
+    CommandRule("remote-shell", "it would let another machine run commands here", serves_a_shell),
+    CommandRule("share-root", "it would give a container the whole file system to write to", _shares_root),
     CommandRule("power-off", "it would stop or restart the machine", _powers_off),
     CommandRule("kill-all", "it would end every process", _kills_all),
     CommandRule("wipe-history", "it would remove the traces of what was run", _wipes_history),
     CommandRule("read-secrets", "it would read private keys or credentials", _reads_secrets),
+    CommandRule("persist", "it would change what runs, or who may log in, from now on", _persists, asks=True),
     CommandRule("privilege", "it asks for the rights of another user", _gains_privilege, asks=True),
     CommandRule(
         "empty-variable", "it would erase the whole file system if that variable is empty", _erases("maybe-root"), True

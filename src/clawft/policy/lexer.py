@@ -11,10 +11,12 @@ from msgspec import Struct
 
 from clawft.policy.expansion import TooComplex, braces, unescaped
 from clawft.policy.parsed_command import Command
+from clawft.policy.speech import SPEAKERS, spoken
 
 MAX_NESTING = 8
 MAX_EXPANDED = 262_144
 MAX_TOKENS = 20_000
+MAX_SEPARATORS = 8
 
 UNKNOWN_OUTPUT = "$(…)"
 HOME = "~"
@@ -26,13 +28,14 @@ _REDIRECT = re.compile(r"\d{0,4}(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>)|(&>>|&>)")
 _OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|\|&|[;&|\n()]")
 _BACKTICKS = re.compile(r"([^`\\]*(?:\\.[^`\\]*)*)`?", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
-_DELIMITER = re.compile(r"[^\S\n]*((?:'[^']*'|\"[^\"]*\"|\\.|[^\s;&|<>()'\"\\])+)")
+_DELIMITER = re.compile(r"[ \t]*((?:'[^']*'|\"[^\"]*\"|\\.|[^ \t\n;&|<>()'\"\\])+)")
 _BRACE_PIECE = r"\\.|\$\{|\}|\$|"
 _BLIND = re.compile(_BRACE_PIECE + r"[^\\$}]+", re.DOTALL)
 _BARE = re.compile(_BRACE_PIECE + r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|[^\\$}'\"]+", re.DOTALL)
 _QUOTED = re.compile(_BRACE_PIECE + r"\"(?:[^\"\\]|\\.)*\"|[^\\$}\"]+", re.DOTALL)
 _ANSI = re.compile(r"((?:[^'\\]|\\.)*)'?", re.DOTALL)
-_ENDS_A_WORD = " \t\r\n\f\v;&|()<>"
+_ENDS_A_WORD = " \t\n;&|()<>"
+"""Behind these a `#` begins a comment; behind other blanks, a carriage return say, it is part of a word."""
 _MAY_DEFAULT = (":-", "-", ":=", "=", ":+", "+")
 
 
@@ -78,7 +81,7 @@ class LineState:
 
 
 class Lexer:
-    """Hands out tokens; commands inside words (`$(…)`, backticks, `<(…)`) collect in `inner`."""
+    """Hands out tokens; commands inside words collect in `inner` (`$(…)`, backticks, `<(…)`) and `sinks` (`>(…)`)."""
 
     def __init__(self, text: str, shared: LineState, depth: int, read_text: ReadText, read_list: ReadList) -> None:
         if depth > MAX_NESTING:
@@ -86,6 +89,7 @@ class Lexer:
         self.text, self.shared, self.depth = text, shared, depth
         self.at = 0
         self.inner: list[Command] = []
+        self.sinks: list[Command] = []
         self._read_text, self._read_list = read_text, read_list
         self._bodies: dict[int, int] = {}
         self._body_from = -1
@@ -166,7 +170,7 @@ class Lexer:
         while self.at < len(self.text):
             char = self.text[self.at]
             if char in "<>" and self.text.startswith("(", self.at + 1):
-                fields[-1].append(self._command_output())
+                fields[-1].append(self._process(sink=char == ">"))
             elif char.isspace() or char in ";&|<>()":
                 break
             elif char == "$":
@@ -234,8 +238,7 @@ class Lexer:
         found = _BACKTICKS.match(self.text, self.at)
         script = found[1] if found else ""
         self.at = found.end() if found else len(self.text)
-        self._run(re.sub(r"\\([\\`$])", r"\1", script))
-        return UNKNOWN_OUTPUT
+        return _said(self._run(re.sub(r"\\([\\`$])", r"\1", script)))
 
     # ── expansions ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -245,9 +248,9 @@ class Lexer:
             return [UNKNOWN_OUTPUT]
         following = self.text[self.at + 1 : self.at + 2]
         if following == "(":
-            return [self._command_output()]
+            return self._fields(_said(self._command_output()), quoted)
         if following == "{":
-            return self._split(self._parameter(quoted))
+            return self._fields(self._parameter(quoted), quoted)
         self.at += 1
         if following == "'" and not quoted:
             return [self._ansi_quoted()]
@@ -255,9 +258,14 @@ class Lexer:
         if name is None:
             return ["" if following == '"' and not quoted else "$"]
         self.at = name.end()
-        return self._split(self._value(name[0]))
+        return self._fields(self._value(name[0]), quoted)
 
-    def _split(self, value: str) -> list[str]:
+    def _fields(self, value: str, quoted: bool) -> list[str]:
+        """Within quotes a value is what it is; elsewhere it is split, at blanks and at what the line sets IFS to."""
+        if quoted:
+            return [value]
+        for separator in set(self.shared.known.get("IFS", "")[:MAX_SEPARATORS]):
+            value = value.replace(separator, " ")
         fields = value.split() or [""]
         lead = [""] if value[:1].isspace() else []
         trail = [""] if value.strip() and value[-1:].isspace() else []
@@ -323,17 +331,34 @@ class Lexer:
         self._run(content.replace("<<", "  "))
         return True
 
-    def _command_output(self) -> str:
+    def _process(self, sink: bool) -> str:
+        """`<(…)` is read like a file, `>(…)` is written to."""
+        found = self._command_list()
+        if sink:
+            self.sinks += found
+        else:
+            self.inner += found
+        return UNKNOWN_OUTPUT
+
+    def _command_output(self) -> list[Command]:
+        found = self._command_list()
+        self.inner += found
+        return found
+
+    def _command_list(self) -> list[Command]:
         self.at += len("$(")
         if self.depth >= MAX_NESTING:
             raise TooComplex
-        outer, self.inner, self.depth = self.inner, [], self.depth + 1
+        inner, sinks = self.inner, self.sinks
+        self.inner, self.sinks, self.depth = [], [], self.depth + 1
         found = self._read_list(self)
-        self.inner, self.depth = [*outer, *found], self.depth - 1
-        return UNKNOWN_OUTPUT
+        self.inner, self.sinks, self.depth = inner, sinks, self.depth - 1
+        return found
 
-    def _run(self, script: str) -> None:
-        self.inner += self._read_text(script, self.shared, self.depth + 1)
+    def _run(self, script: str) -> list[Command]:
+        found = self._read_text(script, self.shared, self.depth + 1)
+        self.inner += found
+        return found
 
     def _expand(self, text: str) -> str:
         """Text as within double quotes."""
@@ -343,3 +368,9 @@ class Lexer:
         expanded = child._double(closes=False)
         self.inner += child.inner
         return expanded
+
+
+def _said(inner: list[Command]) -> str:
+    """The output of `$(…)`, if it is one `echo` of plain words."""
+    texts = spoken(inner[0]) if len(inner) == 1 and inner[0].name in SPEAKERS and not inner[0].writes else []
+    return texts[0] if len(texts) == 1 and not any(char in texts[0] for char in "\\%$") else UNKNOWN_OUTPUT

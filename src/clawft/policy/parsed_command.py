@@ -23,6 +23,8 @@ class Command(Struct, frozen=True):
     background: bool = False
     folder: str = ""
     """Where it runs, if the line says so by `cd`."""
+    no_shell: bool = False
+    """The whole line as plain words, for whoever runs it without a shell: `&&` and its like are arguments then."""
 
     @property
     def name(self) -> str:
@@ -50,7 +52,7 @@ class Command(Struct, frozen=True):
         return any(_means(option, letters, longs) for option in self.options())
 
     def shown(self) -> str:
-        text = " ".join(self.words) or " ".join(f"> {target}" for target in self.writes)
+        text = " ".join((*self.words, *(f"> {target}" for target in self.writes)))
         return text if len(text) <= SHOWN else text[:SHOWN] + "…"
 
 

@@ -43,6 +43,14 @@ _SECRET = re.compile(
     r"|\.pypirc|\.kube/config|\.docker/config\.json|\.config/gcloud/[^/]*credential[^/]*|\.gnupg(?:/private-keys[^/]*(?:/.*)?)?)$"
     r"|^/etc/g?shadow-?$|^/proc/[^/]+/environ$"
 )
+_STARTUP = re.compile(
+    r"~/(?:\.(?:bashrc|bash_profile|bash_login|bash_logout|profile|zshrc|zshenv|zprofile|zlogin|kshrc|cshrc|tcshrc|login"
+    r"|xprofile|xinitrc|xsession|pam_environment)|\.ssh/(?:authorized_keys2?|rc|config)|Library/LaunchAgents/.*"
+    r"|\.config/(?:autostart|systemd/user|fish/conf\.d)(?:/.*)?|\.config/fish/config\.fish)"
+    r"|/etc/(?:passwd|shadow|group|sudoers|profile|bash\.bashrc|crontab|rc\.local|ld\.so\.preload|ssh/sshd_config"
+    r"|(?:sudoers\.d|profile\.d|pam\.d|cron\.[a-z]+|init\.d|systemd/system)/.*)|/var/spool/cron/.*"
+    r"|/Library/Launch(?:Agents|Daemons)/.*"
+)
 
 
 def place(word: str, folder: str = "") -> str:
@@ -120,6 +128,11 @@ def is_secret(word: str, folder: str = "") -> bool:
         return False
     where = place(word, folder)
     return _SECRET.search(where) is not None or (where.startswith("~/.") and is_glob(where) and _spells_secret(where))
+
+
+def is_startup(word: str, folder: str = "") -> bool:
+    """A file by which something runs at a login or by the clock, or that says who may log in."""
+    return _STARTUP.fullmatch(place(word, folder)) is not None
 
 
 def _spells_secret(where: str) -> bool:

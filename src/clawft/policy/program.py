@@ -1,51 +1,49 @@
-"""The programs behind the programs: what `sudo`, `env`, `sh -c`, `xargs`, `find -exec` and their like really run."""
+"""The programs behind the programs: what `sudo`, `env`, `sh -c`, `xargs`, `find -exec` and their like really run.
+
+Which those are, and how they name what they run, is told in `carriers.py`.
+"""
 
 import re
 import shlex
 from collections import deque
 from collections.abc import Iterator
-from itertools import dropwhile
 
 from msgspec.structs import replace
 
+from clawft.policy.carried import carried, is_assignment, option_values, starts
+from clawft.policy.carriers import (
+    FOLDER_OPTIONS,
+    INTERPRETERS,
+    RUN_VARIABLES,
+    SHELLS,
+    SUBCOMMANDS,
+    SUBCOMMANDS_OF,
+    WRAPPERS,
+    Language,
+)
+from clawft.policy.download import run_downloads
 from clawft.policy.expansion import TooComplex
+from clawft.policy.languages import meaning
 from clawft.policy.lexer import MAX_NESTING, UNKNOWN_OUTPUT, LineState
 from clawft.policy.parsed_command import Command
-from clawft.policy.place import without_unknown
+from clawft.policy.place import place, without_unknown
 from clawft.policy.shell import MAX_COMMANDS, read_text
+from clawft.policy.speech import spoken
 
-MAX_STARTS = 16
+MAX_EXECUTED = 16
 MAX_SCRIPTS = 131_072
 MAX_WORDS = 262_144
 
-SHELLS = frozenset("sh bash dash zsh ksh mksh ash fish csh tcsh rbash".split())
-INTERPRETERS = frozenset("python pypy perl ruby node nodejs deno bun php lua tclsh osascript pwsh powershell".split())
-PRIVILEGE = frozenset("sudo su doas pkexec run0 runuser gosu su-exec sudoedit".split())
-SPEAKERS = frozenset({"echo", "printf"})
-
-_PLAIN_WRAPPERS: tuple[str, ...] = tuple(
-    "sudo doas pkexec run0 env nohup command builtin exec time coproc nice ionice stdbuf setsid busybox toybox xargs"
-    " gxargs unshare nsenter strace ltrace caffeinate systemd-run parallel fakeroot firejail unbuffer rlwrap watch entr"
-    " xvfb-run dbus-run-session torsocks proxychains proxychains4 npx bunx setpriv prlimit linux32 linux64 valgrind"
-    " catchsegv ssh-agent tini dumb-init proot".split()
-)
-_WRAPPERS_WITH_OPERAND: tuple[str, ...] = tuple(
-    "timeout gtimeout chroot flock chrt taskset gosu su-exec ssh setarch".split()
-)
-WRAPPERS: dict[str, int] = {**dict.fromkeys(_PLAIN_WRAPPERS, 0), **dict.fromkeys(_WRAPPERS_WITH_OPERAND, 1)}
-"""Programs that run what follows them, and how many words of their own come first (options aside)."""
 _TEXT_RUNNERS = frozenset({"eval", "ssh", "watch", "parallel"})
-_DASH_C = SHELLS | {"su", "runuser", "script", "flock"}
 _SOURCING = frozenset({"source", "."})
 _RUNS_OUTPUT = SHELLS | _SOURCING | {"eval"}
+_SETS_VARIABLES = frozenset("env export declare typeset readonly local sudo doas".split())
+_LOADER = re.compile(r"ld(?:-linux.*|-musl.*)?\.so(?:\..*)?")
 _EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
 _NARROWING = frozenset("-name -iname -path -ipath -wholename -regex -iregex -empty -samefile -inum -newer".split())
 _COMMAND_FLAG = re.compile(r"-[A-Za-z]*c[A-Za-z]*|--command")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _SPLIT_STRING = re.compile(r"(?:-[A-Za-z0]*S|--s[a-z-]*=?)(?P<text>.*)", re.DOTALL)
 _NOT_FROM_STDIN = re.compile(r"-[A-Za-z]*[cemnprE][A-Za-z]*|--eval|--print|--command")
-_ECHO_OPTION = re.compile(r"-[neE]+|--")
-_PLACEHOLDER = re.compile(r"%[sbq]")
 _VERSION = "0123456789."
 _STDIN = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 
@@ -63,7 +61,7 @@ def programs(line: str) -> list[Command]:
         if depth > MAX_NESTING or len(found) > MAX_COMMANDS or words > MAX_WORDS:
             raise TooComplex
         waiting.extend((behind, depth + 1) for behind in _behind(command, scripts))
-    return found
+    return [*found, *run_downloads(found, _file_run)]
 
 
 class _Budget:
@@ -86,7 +84,7 @@ def _readings(line: str) -> list[Command]:
     if not any(char in line for char in "\n;&|<>()#`"):
         return commands
     try:
-        return [*commands, Command(words=tuple(shlex.split(line)))]
+        return [*commands, Command(words=tuple(shlex.split(line)), no_shell=True)]
     except ValueError:  # an open quote: without a shell it cannot run at all
         return commands
 
@@ -145,16 +143,27 @@ def searched(command: Command) -> list[str]:
 def _behind(command: Command, budget: _Budget) -> Iterator[Command]:
     name = command.name
     yield from _emptied(command)
-    if name in WRAPPERS:
-        yield from _wrapped(command, name)
+    yield from _wrapped(command)
     if name in ("find", "gfind", "fd", "fdfind"):
         yield from _executed(command)
     for script in _scripts(command, name):
-        if script.strip():
-            budget.spend(len(script))
-            shared = LineState()
-            shared.folder = command.folder
-            yield from read_text(script, shared, 0)
+        yield from _read(script, command.folder, budget)
+    for language, text in (*carried(command), *_code_given(command)):
+        budget.spend(len(text) if language != "shell" else 0)  # a script is paid for where it is read
+        for meant in meaning(text, language, name):
+            if isinstance(meant, str):
+                yield from _read(meant, command.folder, budget)
+            else:
+                yield replace(meant, folder=command.folder)
+
+
+def _read(script: str, folder: str, budget: _Budget) -> list[Command]:
+    if not script.strip():
+        return []
+    budget.spend(len(script))
+    shared = LineState()
+    shared.folder = folder
+    return read_text(script, shared, 0)
 
 
 def _emptied(command: Command) -> Iterator[Command]:
@@ -166,36 +175,34 @@ def _emptied(command: Command) -> Iterator[Command]:
         yield replace(command, words=words)
 
 
-def _wrapped(command: Command, name: str) -> Iterator[Command]:
+def _wrapped(command: Command) -> Iterator[Command]:
+    name = command.name
     fed = _fed_words(command) if name in ("xargs", "gxargs", "parallel") else ()
-    for words in _starts(command.words, WRAPPERS[name]):
-        yield replace(command, words=words + fed)
+    folder = next(option_values(command.words, FOLDER_OPTIONS.get(name, "")), "")
+    inside = replace(command, folder=place(folder, command.folder)) if folder else command
+    for words, operands in _wrapping(command.words, name):
+        for start in starts(words, operands):
+            yield replace(inside, words=start + fed)
 
 
-def _starts(words: tuple[str, ...], operands: int, *, text: bool = False) -> Iterator[tuple[str, ...]]:
-    """Where the wrapped program may begin. An option may take the next word or not: both readings are offered.
-
-    `text`: a script may begin there as well, and that with an assignment.
-    """
-    chances, offered = operands + 1, 0
-    for at in range(1, len(words)):
-        word = words[at]
-        if len(word) > 1 and word[0] == "-":
-            chances += word != "--"
-        elif text or not _ASSIGNMENT.match(word):
-            yield words[at:]
-            offered += 1
-            if offered == chances:
-                return
-            if offered == MAX_STARTS:
-                raise TooComplex
+def _wrapping(words: tuple[str, ...], name: str) -> Iterator[tuple[tuple[str, ...], int]]:
+    """The words behind which a program begins, and how many operands stand between."""
+    if name in WRAPPERS:
+        yield words, WRAPPERS[name]
+    elif _LOADER.fullmatch(name):
+        yield words, 0
+    for key in SUBCOMMANDS_OF.get(name, ()):
+        own = tuple(key.split()[1:])
+        at = next((at for at in range(1, len(words)) if words[at : at + len(own)] == own), 0)
+        if at:
+            yield words[at + len(own) - 1 :], SUBCOMMANDS[key]
 
 
 def _fed_words(command: Command) -> tuple[str, ...]:
     """What a speaker, a search or a document hands to `xargs`."""
     for stage in command.fed_by:
-        if spoken := _spoken(stage):
-            return tuple(spoken.split())
+        if said := spoken(stage):
+            return tuple(said[-1].split())
         if stage.name in ("find", "gfind"):
             return tuple(searched(stage))
         if stage.name == "ls":
@@ -207,7 +214,7 @@ def _executed(command: Command) -> Iterator[Command]:
     places = searched(command)
     words = list(command.words)
     starts = [at for at, word in enumerate(words) if word in _EXEC]
-    if len(starts) > MAX_STARTS:
+    if len(starts) > MAX_EXECUTED:
         raise TooComplex
     for at in starts:
         end = next((i for i in range(at + 1, len(words)) if words[i] in (";", "+")), len(words))
@@ -217,21 +224,30 @@ def _executed(command: Command) -> Iterator[Command]:
 
 def _scripts(command: Command, name: str) -> Iterator[str]:
     """The texts it runs as shell commands."""
-    if name in _TEXT_RUNNERS:
-        yield from (" ".join(words) for words in _starts(command.words, WRAPPERS.get(name, 0), text=True))
-    elif name in WRAPPERS:
-        yield from (words[0] for words in _starts(command.words, WRAPPERS[name]) if " " in words[0])
+    if name in WRAPPERS and name not in _TEXT_RUNNERS:
+        yield from (words[0] for words in starts(command.words, WRAPPERS[name]) if " " in words[0])
     if name == "env":
         yield from _split_strings(command)
-    if name == "trap":
-        yield from command.operands()[:1]
-    if name in _DASH_C:
+    if name in _SETS_VARIABLES:
+        yield from _run_variables(command)
+    if name in SHELLS:
         yield from _after_command_flag(command.words)
     if runs_its_input(command) and (name in SHELLS or name in _SOURCING):
-        yield command.stdin
-        yield from map(_spoken, command.fed_by)
+        yield from _given(command)
     if runs_output(command):
-        yield from map(_spoken, command.inner)
+        yield from (text for stage in command.inner for text in spoken(stage))
+
+
+def _given(command: Command) -> Iterator[str]:
+    """What stands in the line of its standard input."""
+    yield command.stdin
+    yield from (text for stage in command.fed_by for text in spoken(stage))
+
+
+def _code_given(command: Command) -> Iterator[tuple[Language, str]]:
+    if interpreter(command) in INTERPRETERS and runs_its_input(command):
+        for text in _given(command):
+            yield "code", text
 
 
 def _after_command_flag(words: tuple[str, ...]) -> Iterator[str]:
@@ -239,7 +255,7 @@ def _after_command_flag(words: tuple[str, ...]) -> Iterator[str]:
         if word.startswith("--command="):
             yield word.partition("=")[2]
         elif _COMMAND_FLAG.fullmatch(word):
-            yield from (start[0] for start in _starts(words[at:], 0, text=True))
+            yield from (start[0] for start in starts(words[at:], 0, text=True))
             return
 
 
@@ -248,25 +264,19 @@ def _split_strings(command: Command) -> Iterator[str]:
     options = [found for word in command.options() if (found := _SPLIT_STRING.fullmatch(word))]
     yield from (option["text"] for option in options if option["text"])
     if options:
-        yield from (word for word in command.arguments if _ASSIGNMENT.match(word) and " " in word)
+        yield from (word for word in command.arguments if is_assignment(word) and " " in word)
 
 
-def _spoken(command: Command) -> str:
-    """What echo or printf says, with its line breaks; of others the document that they read and may hand on."""
-    if command.name not in SPEAKERS:
-        return command.stdin
-    words = list(dropwhile(_ECHO_OPTION.fullmatch, command.arguments))
-    text = _printed(words[0], deque(words[1:])) if words and command.name == "printf" else " ".join(words)
-    return text.replace("\\n", "\n")
+def _run_variables(command: Command) -> Iterator[str]:
+    """Values of variables that programs run, as those do: some with a mark before the command."""
+    for word in command.arguments:
+        name, _, value = word.partition("=")
+        if RUN_VARIABLES.fullmatch(name.rstrip("+")):
+            yield value.lstrip("|-! ")
 
 
-def _printed(form: str, values: deque[str]) -> str:
-    """The form again and again, until every value has its place. Raises TooComplex."""
-    text = ""
-    while True:
-        left = len(values)
-        text += _PLACEHOLDER.sub(lambda _: values.popleft() if values else "", form)
-        if len(text) > MAX_SCRIPTS:
-            raise TooComplex
-        if not values or len(values) == left:
-            return text
+def _file_run(command: Command) -> str:
+    """The file whose commands it runs, if it is one that the line names."""
+    if command.name in _SOURCING or interpreter(command):
+        return next(iter(command.operands()), "")
+    return command.words[0] if command.words and "/" in command.words[0] else ""

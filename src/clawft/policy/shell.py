@@ -7,7 +7,9 @@ import re
 from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from clawft.policy.carriers import RUN_VARIABLES
 from clawft.policy.expansion import TooComplex
 from clawft.policy.lexer import Lexer, LineState, Operator, Redirect, Word
 from clawft.policy.parsed_command import Command
@@ -128,8 +130,8 @@ class _Sequence:
         words = (
             [] if operator == ")" and self._cases and self._in_no_parentheses() else self._without_keywords(self.words)
         )
-        inner = tuple(self._lexer.inner)
-        self._lexer.inner = []
+        inner, sinks = tuple(self._lexer.inner), self._lexer.sinks
+        self._lexer.inner, self._lexer.sinks = [], []
         command = Command(
             words=tuple(words),
             writes=tuple(self._writes),
@@ -146,6 +148,7 @@ class _Sequence:
         is_command = bool(command.words or command.writes or command.reads or command.stdin)
         if is_command:
             self._add(command)
+        self.commands.extend(replace(sink, fed_by=(*command.fed_by, command, *sink.fed_by)) for sink in sinks)
         if operator in ("|", "|&"):
             self._pipe((command,) if is_command else self._closed)
         if is_command or operator:
@@ -178,6 +181,12 @@ class _Sequence:
             self._lexer.shared.known[assignment[1]] = assignment[2]
         return assignment is not None
 
+    def _note(self, word: str) -> None:
+        """What is assigned to a variable that programs look at is judged as if `env` were given it."""
+        name = word.partition("=")[0].rstrip("+")
+        if RUN_VARIABLES.fullmatch(name) or name.startswith("HIST"):
+            self._add(Command(words=("env", word), folder=self._lexer.shared.folder))
+
     def _without_keywords(self, words: list[str]) -> list[str]:
         at = 0
         while at < len(words):
@@ -192,7 +201,9 @@ class _Sequence:
             elif word in ("for", "select", "case", "esac"):
                 self._compound(words[at:])
                 return []
-            elif word not in _PASSED_OVER and not self._assign(word):
+            elif self._assign(word):
+                self._note(word)
+            elif word not in _PASSED_OVER:
                 break
             at += 1
         return words[at:]

@@ -1,0 +1,38 @@
+"""What a line downloads into a file, and runs from there: the same as a pipe into a shell, in two steps."""
+
+from collections.abc import Callable, Iterator
+
+from clawft.policy.carried import option_values
+from clawft.policy.parsed_command import Command
+from clawft.policy.place import place
+from clawft.policy.written import written
+
+DOWNLOADERS = frozenset("curl wget fetch aria2c http https xh lynx links ftp tftp nc ncat netcat socat".split())
+
+
+def run_downloads(commands: list[Command], file_run: Callable[[Command], str]) -> Iterator[Command]:
+    """A shell that reads the download, for each command that runs a downloaded file."""
+    shell = [command for command in commands if not command.no_shell]
+    saved = {place(name, command.folder): command for command in shell for name in _saved(command) if name}
+    for command in shell if saved else ():
+        name = file_run(command)
+        source = saved.get(place(name, command.folder)) if name else None
+        if source is not None and source is not command:
+            yield Command(("sh", "-s", name), fed_by=(source,))
+
+
+def _saved(command: Command) -> list[str]:
+    if any(stage.name in DOWNLOADERS for stage in command.fed_by):
+        return written(command)
+    if command.name not in DOWNLOADERS:
+        return []
+    return [*written(command), *_named_by_address(command)]
+
+
+def _named_by_address(command: Command) -> list[str]:
+    """`curl -O` and a plain `wget` name the file like the last part of the address."""
+    if command.name == "curl" and not command.has_flag("O", "--remote-name"):
+        return []
+    folder = next(option_values(command.words, "-P --directory-prefix --output-dir"), "")
+    names = [word.partition("?")[0].rpartition("/")[2] for word in command.operands()]
+    return [f"{folder}/{name}" if folder else name for name in names if name]

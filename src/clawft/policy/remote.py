@@ -1,0 +1,32 @@
+"""Does a command hand a shell of this machine to another one? Pure."""
+
+import re
+
+from clawft.policy.carried import option_values
+from clawft.policy.carriers import SHELLS
+from clawft.policy.parsed_command import Command
+from clawft.policy.program import interpreter, runs_its_input
+
+_NETCATS = frozenset({"nc", "ncat", "netcat"})
+_SOCKET = re.compile(r"/dev/(?:tcp|udp)/.*")
+_FAR = re.compile(r"(?:tcp|udp|sctp|ssl|openssl)[\w-]*:.*", re.IGNORECASE)
+_STARTS = re.compile(r"(?:exec|system):[\"']?(.*)", re.IGNORECASE)
+
+
+def serves_a_shell(command: Command) -> bool:
+    if command.name in _NETCATS:
+        started = option_values(command.words, "-e -c --exec --sh-exec")
+        return any(map(_is_shell, started)) or any(map(_reads_commands, command.fed_by))
+    if command.name == "socat":
+        started = [found[1] for word in command.arguments if (found := _STARTS.match(word))]
+        return any(map(_is_shell, started)) and any(map(_FAR.match, command.arguments))
+    return _reads_commands(command) and any(map(_SOCKET.fullmatch, (*command.writes, *command.reads)))
+
+
+def _reads_commands(command: Command) -> bool:
+    return interpreter(command) in SHELLS and (command.has_flag("i") or runs_its_input(command))
+
+
+def _is_shell(text: str) -> bool:
+    program = re.split(r"[\s,]", text.strip(), maxsplit=1)[0]
+    return program.rpartition("/")[2] in SHELLS
