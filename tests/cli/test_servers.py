@@ -388,6 +388,24 @@ def test_test_times_each_step(run: Any, era: str, first: str) -> None:
     assert run("servers", "test", "one").out.startswith("one  ok\n")
 
 
+@requirement("MGR-19", "POOL-18")
+def test_a_server_without_a_list_of_tools_is_said_to_have_none(run: Any, tmp_path: Path) -> None:
+    """As one that is half done answers: with an empty object."""
+    script = tmp_path / "empty.py"
+    script.write_text(
+        "import json, sys\n"
+        "hello = {'protocolVersion': '2025-11-25', 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'x'}}\n"
+        "for line in sys.stdin:\n"
+        "    asked = json.loads(line)\n"
+        "    result = hello if asked['method'] == 'initialize' else {}\n"
+        "    'id' in asked and print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'result': result}), flush=True)\n"
+    )
+    run("servers", "add", "empty", "--trust", "--", PYTHON, str(script))
+    told = "its tools (its answer to tools/list has no list of them)"
+    assert run("servers", "test", "empty", "--json").json["left_out"] == [told]
+    assert f"left out  {told}" in run("servers", "test", "empty").out
+
+
 @requirement("MGR-19")
 def test_test_fails_with_the_reason(run: Any) -> None:
     given = ("--mcp-config", config(bad=["--crash", "--say", "no key"]))

@@ -76,12 +76,14 @@ def _print_test(
 ) -> None:
     if options.json:
         print_json({"ok": True, "name": status.name, "era": status.era, "revision": status.revision, **counts,
+                    "left_out": list(status.left_out),
                     "steps": [{"step": step, "ms": round(ms, 1)} for step, ms in steps]})  # fmt: skip
         return
     print(paint(status.name, "bold"), paint("ok", "green"), sep="  ")
     about = " ".join(str(status.server_info[key]) for key in ("name", "version") if key in status.server_info)
     offers = ", ".join(f"{count} {what.removesuffix('s') if count == 1 else what}" for what, count in counts.items())
-    print_fields([("server", one_line(about)), ("era", f"{status.era}, {status.revision}"), ("offers", offers)])
+    lacks = [("left out", one_line("; ".join(status.left_out)))] if status.left_out else []
+    print_fields([("server", one_line(about)), ("era", f"{status.era}, {status.revision}"), ("offers", offers), *lacks])
     print()
     print_table(("STEP", "MS"), [(step, f"{ms:.1f}") for step, ms in steps])
 

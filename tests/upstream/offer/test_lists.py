@@ -214,6 +214,7 @@ def paged(asked: OutgoingRequest) -> Answer:
     [
         ({"tools": [tool("t")], "nextCursor": "x" * 70_000}, "its tools behind a cursor of more than 65536 characters"),
         (paged, "its tools after the first 1000 pages"),
+        ({}, "its tools (its answer to tools/list has no list of them)"),
         ({"tools": [tool(f"t{n}") for n in range(MAX_ITEMS + 1)]}, "its tools after the first 10000"),
         ({"tools": [tool("t"), {**tool("u"), "description": "x" * 300_000}]}, "1 of its tools, with over 262144 bytes"),
         (

@@ -26,6 +26,8 @@ async def read_pages(method: str, member: str, ask: AskPage, take: TakePage) -> 
     count = size = 0
     for _ in range(MAX_PAGES):
         page, cursor = read_page(method, await ask(cursor), member)
+        if page is None:
+            return f"(its answer to {method} has no list of them)"
         wants_more = await take(page[: max(MAX_ITEMS - count, 0)])
         count += len(page)
         size += sum(map(len, page))

@@ -104,15 +104,15 @@ def read_asked(result: bytes) -> UnfinishedResult:
         raise ProtocolFailure(f"the server asks something that cannot be read: {wrong}") from None
 
 
-def read_page(method: str, result: bytes, member: str) -> tuple[list[Raw], str | None]:
-    """Its items, and the way to the next page: what is no cursor leads nowhere."""
+def read_page(method: str, result: bytes, member: str) -> tuple[list[Raw] | None, str | None]:
+    """Its items, if it has a list at all, and the way to the next page: what is no cursor leads nowhere."""
     if parts.are_many(result, 0):  # each of them is kept apart here, which takes more room than elsewhere
         raise ProtocolFailure(f"the answer to {method} has more parts than anybody reads")
     try:
         page = _object.decode(result)
         if member not in page:
             _must_be_whole(method, page)
-        items = msgspec.json.decode(page.get(member, Raw(b"[]")), type=list[Raw])
+        items = msgspec.json.decode(page[member], type=list[Raw]) if member in page else None
     except msgspec.DecodeError as wrong:
         raise ProtocolFailure(f"the answer to {method} is malformed: {wrong}") from None
     cursor = msgspec.json.decode(page.get("nextCursor", Raw(b"null")))
