@@ -7,11 +7,13 @@ import os
 import select
 import stat
 import threading
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from functools import partial
 from typing import IO, NamedTuple
 
 from clawft.link.lines import Accept, LineReader, LineWriter, grow
+from clawft.wire.framing import TooLong
 
 READ_BYTES = 65_536
 LOOK_SECONDS = 0.5
@@ -65,13 +67,21 @@ class CallerReader(LineReader):
 
     def __init__(self, accept: Accept, has_left: Callable[[], bool] | None = None) -> None:
         """`has_left` sees its end without reading; None for a file, which can be read whenever there is time."""
-        super().__init__(accept)
+        super().__init__(self._accept_first)
+        self._accept_others = accept
         self.late = 0.0
         """How long its end was there before we took notice."""
         self._has_left = has_left
         self._loop = asyncio.get_running_loop()
         self._held_since = 0.0
         self._looking = False
+
+    def _accept_first(self, line: bytes | TooLong) -> None:
+        """PowerShell and some editors put a byte order mark before all that they write."""
+        self._accept = self._accept_others
+        unmarked = line.removeprefix(BOM_UTF8) if isinstance(line, bytes) else line
+        if unmarked:
+            self._accept(unmarked)
 
     def hold(self, who: str) -> None:
         if not self.is_held:
