@@ -311,6 +311,21 @@ def test_approvals_travel_to_others_but_launches_stay(
     assert (refused.code, "was altered" in refused.err) == (2, True)
 
 
+@requirement("POOL-20")
+def test_an_export_is_written_for_its_owner_and_through_no_link(run: Any, stranger: Path, tmp_path: Path) -> None:
+    run(*GRANT, "one", "echo")
+    other, link = tmp_path / "other.txt", tmp_path / "team.json"
+    other.write_text("mine")
+    link.symlink_to(other)
+    assert run("approvals", "export", "--output", str(link)).code == 0
+    assert (other.read_text(), link.is_symlink(), link.stat().st_mode & 0o777) == ("mine", False, 0o600)
+    assert json.loads(link.read_text())["approvals"][0]["tool"] == "echo"
+    assert run("approvals", "export", "--output", "/dev/null").code == 0
+    assert Path("/dev/null").is_char_device()
+    missing = run("approvals", "export", "--output", str(tmp_path / "no" / "x.json"))
+    assert (missing.code, "Traceback" in missing.err) == (1, False)
+
+
 @requirement("POOL-20", "CONF-16")
 def test_a_file_of_others_starts_no_program_unless_that_is_asked_for(run: Any, tmp_path: Path, workspace: Path) -> None:
     (workspace / ".mcp.json").write_text(config(theirs=[]))

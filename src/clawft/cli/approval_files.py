@@ -47,9 +47,19 @@ def export(options: Options) -> int:
     if options.output == "-":
         sys.stdout.write(text.decode())
     else:
-        expanded(options.output).write_bytes(text)
+        _write(expanded(options.output), text)
         tell(f"{len(live)} approvals written to {options.output}; weft approvals import {quoted(options.output)}")
     return 0
+
+
+def _write(path: Path, text: bytes) -> None:
+    """Whole or not at all, and for this person only: it says what they trust. A link is replaced, not followed."""
+    from clawft.store.home import write_private  # loaded with the book
+
+    if path.is_relative_to("/dev") or (path.exists() and not path.is_file()):  # a device, or somebody's pipe
+        path.write_bytes(text)
+    else:
+        write_private(path, text)
 
 
 def _travels(each: Approval, workspace: str, options: Options) -> bool:
