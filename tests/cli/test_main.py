@@ -359,6 +359,25 @@ def test_a_reader_that_had_enough_is_no_error(weft: list[str], environment: dict
     process.stderr.close()
 
 
+INTERRUPTED_IMPORT = """
+import sys
+
+class Interrupts:
+    def find_spec(self, name, *_):
+        if name == "clawft.cli.main":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupts())
+from clawft.__main__ import main
+sys.exit(main())
+"""
+
+
+def test_ctrl_c_while_the_command_is_loaded_is_a_quiet_end() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_IMPORT], capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 @requirement("AGENT-14")
 def test_what_breaks_because_of_ctrl_c_is_no_traceback_either(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(words: list[str]) -> int:
