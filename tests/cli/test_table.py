@@ -94,3 +94,22 @@ def test_a_word_that_is_too_long_is_broken() -> None:
 @requirement("AGENT-14")
 def test_paragraphs_are_joined_and_lists_are_kept() -> None:
     assert reflowed("one\ntwo\n\nthree:\nfour\n- five\n  six\n1. x") == "one two\n\nthree:\nfour\n- five\n  six\n1. x"
+
+
+@requirement("AGENT-14")
+def test_one_long_cell_leaves_the_last_column_as_much_as_it_takes() -> None:
+    rows = [("one", "x" * 50 + ".toml:1", "python3 " + "y" * 40), ("two", "two.toml:1", "python3 server.py")]
+    _, short = lay_out((), rows, 60)
+    assert short == f"two  {'two.toml:1':26}  python3 server.py"
+
+
+@requirement("AGENT-14")
+def test_marks_on_letters_take_no_column() -> None:
+    assert [cells(text) for text in ("नमस्ते", "ที่", "é", "鍵", "🔑", "⚠️")] == [4, 1, 1, 2, 2, 2]
+
+
+@requirement("AGENT-14")
+def test_a_name_that_has_to_be_typed_is_told_whole() -> None:
+    """A path, say: above its row, on as many lines as it needs."""
+    lines = lay_out(("FILE", "STATE"), [("/short", "read"), ("/" + "x" * 50, "read")], 40)
+    assert lines == ["FILE    STATE", "/short  read", "/" + "x" * 39, "x" * 11, "        read"]

@@ -1,7 +1,7 @@
 """Rows of text as aligned lines of a given width. Pure.
 
 Every column but the last is as wide as its widest cell, within reason; the last takes what is left. A name that would
-take the room of all others stands on a line of its own. Without a width (a pipe) nothing is cut.
+take the room of all others stands above its row, on as many lines as it needs. Without a width (a pipe) nothing is cut.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ SMALLEST_NAME = 16
 
 Row = Sequence[str]
 
+_EMOJI = "\ufe0f"
+"""Makes a picture of the letter before it, which is twice as wide then."""
+
 _INSIDE = r"(?<=[^\s:])\n(?=[\w(`'\"])(?!\d+[.)] )"
 
 
@@ -31,7 +34,7 @@ def lay_out(head: Row, rows: Sequence[Row], width: int, *, wrap: bool = False) -
     if not table:
         return []
     widths = _widths(table, width)
-    return [line for row in table for line in _lines(row, widths, wrap=wrap)]
+    return [line for row in table for line in _lines(row, widths, width, wrap=wrap)]
 
 
 def fits(head: Row, rows: Sequence[Row], width: int) -> bool:
@@ -53,6 +56,7 @@ def _widths(table: Sequence[Row], width: int) -> list[int]:
         first[0] = _for_names([cells(row[0]) for row in table if row], room - words - min(SMALLEST_LAST, last))
     for _ in range(sum(first) + min(SMALLEST_LAST, last) - room):
         _narrow(first)
+    _share(first, last, room)
     return [*first, max(1, min(last, room - sum(first)))]
 
 
@@ -69,10 +73,16 @@ def _narrow(first: list[int]) -> None:
         first[max(others, key=first.__getitem__)] -= 1
 
 
-def _lines(row: Row, widths: Sequence[int], *, wrap: bool) -> Iterator[str]:
+def _share(first: list[int], last: int, room: int) -> None:
+    """No column beside the names takes more than the last one gets, while that lacks some: one long cell may."""
+    while len(first) > 1 and (widest := max(first[1:])) > max(WORD, room - sum(first)) and last > room - sum(first):
+        first[first.index(widest, 1)] -= 1
+
+
+def _lines(row: Row, widths: Sequence[int], width: int, *, wrap: bool) -> Iterator[str]:
     *first, last = [*row, *[""] * (len(widths) - len(row))]
     if first and cells(first[0]) > widths[0]:
-        yield cut(first[0], sum(widths) + GAP * len(first))
+        yield from _pieces(first[0], width)  # whole: it may have to be typed
         first[0] = ""
     lead = [padded(cut(cell, size), size) for cell, size in zip(first, widths, strict=False)]
     rest = wrapped(last, widths[-1]) if wrap else [cut(last, widths[-1])]
@@ -141,6 +151,6 @@ def cells(text: str) -> int:
 
 
 def _cells_of(letter: str) -> int:
-    if unicodedata.combining(letter):
+    if unicodedata.category(letter) in ("Mn", "Me") and letter != _EMOJI:
         return 0
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
