@@ -312,6 +312,12 @@ def test_approvals_travel_to_others_but_launches_stay(
 
 
 @requirement("POOL-20")
+def test_what_was_never_approved_has_not_changed(run: Any, home: Path) -> None:
+    told = "nothing is approved yet; tools of untrusted servers ask when they are first called\n"
+    assert (run("approvals", "diff").err, run("approvals", "list").err) == (told, told)
+
+
+@requirement("POOL-20")
 def test_an_export_is_written_for_its_owner_and_through_no_link(run: Any, stranger: Path, tmp_path: Path) -> None:
     run(*GRANT, "one", "echo")
     other, link = tmp_path / "other.txt", tmp_path / "team.json"

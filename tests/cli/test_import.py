@@ -49,6 +49,7 @@ def test_a_dry_run_shows_and_writes_nothing(run: Any, home: Path, user: Path) ->
     done = run("servers", "import", "--dry-run", "--json", HOME=str(user))
     assert (done.code, actions(done)) == (0, FOUND)
     assert list(home.iterdir()) == []
+    assert done.json["dry_run"] is True
     assert "2 would be written" in run("servers", "import", "--dry-run", HOME=str(user)).err
 
 

@@ -48,7 +48,7 @@ def test_prompts_are_listed_and_filled_in(run: Any, workspace: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["weft__explain_file"], 2, "weft__explain_file needs path"),
+        (["weft__explain_file"], 2, "needs path\nhint: weft prompts get weft__explain_file path=…\n"),
         (["weft__explain_fil", "path=a"], 1, "did you mean weft__explain_file?"),
         (["weft__explain_file", "pat=a"], 2, "did you mean 'path'?"),
     ],

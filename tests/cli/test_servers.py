@@ -412,6 +412,9 @@ def test_test_fails_with_the_reason(run: Any) -> None:
     done = run("servers", "test", "bad", *given)
     assert (done.code, done.out) == (1, "")
     assert "no key" in done.err
+    told = run("servers", "test", "bad", "--json", *given)
+    assert (told.code, told.json["ok"], told.json["name"], told.json["hint"] != "") == (1, False, "bad", True)
+    assert "no key" in told.json["error"]
     assert run("servers", "test", "nobody", *given).code == 1
     unknown = run("tools", "call", "bad__x", *given)
     assert unknown.code == 1

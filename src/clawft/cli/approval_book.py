@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # help needs none of it
 MOMENTS, MINUTE, DAY = ("GRANTED", "EXPIRES"), len("2026-07-28T12:00"), len("2026-07-28")
 LAUNCH = "(launch)"
 """What stands for a tool where the approval is about starting the server."""
+NOTHING_APPROVED = "nothing is approved yet; tools of untrusted servers ask when they are first called"
 
 
 class NothingApproved(ClawftError):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clawft.cli import approval_diff, approval_files
-from clawft.cli.approval_book import LAUNCH, book, cells_of, described, is_named, offered
+from clawft.cli.approval_book import LAUNCH, NOTHING_APPROVED, book, cells_of, described, is_named, offered
 from clawft.cli.options import common_options, sources
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table, safe, tell
@@ -59,7 +59,7 @@ def _list(options: Options) -> int:
 def _nothing(options: Options) -> str:
     """Of all servers, or of one that somebody has misspelled: then there may be others."""
     if options.server is None:
-        return "nothing is approved yet; tools of untrusted servers ask when they are first called"
+        return NOTHING_APPROVED
     if wrong := _unknown(options.server, options):
         raise wrong
     return f"nothing of {options.server} is approved yet; its tools ask when they are first called"

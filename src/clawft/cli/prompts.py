@@ -11,7 +11,7 @@ from clawft.cli.arguments import arguments
 from clawft.cli.options import common_options, shown
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
 from clawft.cli.screen import one_line, paint, print_json, print_table, tell
-from clawft.errors import ToolNotFound, nearest
+from clawft.errors import ToolNotFound, nearest, quoted
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
@@ -57,6 +57,10 @@ def _get_options(parser: Parser) -> None:
     _list_options(parser)
 
 
+def _to_type(name: str, missing: Sequence[str]) -> str:
+    return " ".join(["weft prompts get", quoted(name), *(f"{quoted(each)}=…" for each in missing)])
+
+
 def _get(options: Options) -> int:
     return shown(options, lambda app: _filled(app, options), lambda result: _print_filled(result, options))
 
@@ -68,7 +72,7 @@ async def _filled(app: App, options: Options) -> Mapping[str, Any]:
     given = arguments(options.pairs, options.args, _schema(prompt))
     missing = [each.name for each in prompt.arguments if each.required and each.name not in given]
     if missing:
-        raise WrongUsage(f"{options.name} needs {', '.join(missing)}", hint=f"{missing[0]}=…")
+        raise WrongUsage(f"{options.name} needs {', '.join(missing)}", hint=_to_type(options.name, missing))
     caller, waiting = way_back(options.name, app.caller)
     made = await waiting.during(app.gateway.prompts.get(caller, options.name, msgspec.json.encode(given), waiting))
     return msgspec.json.decode(made, type=dict[str, Any])

@@ -44,7 +44,7 @@ def _import(options: Options) -> int:
     found = list(planned(candidates(options), home_folder(), force=options.force))
     rows = [_written(action, each, options) for action, each in found]
     if options.json:
-        print_json({"dryRun": options.dry_run, "servers": rows})
+        print_json({"dry_run": options.dry_run, "servers": rows})
     elif not rows:
         tell("nothing found; `weft servers add NAME -- COMMAND…` adds a server by hand")
     else:

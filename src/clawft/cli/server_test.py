@@ -68,7 +68,14 @@ def _test(options: Options) -> int:
             sys.stdout.flush()  # some servers take seconds to end
         return 0
 
-    return with_app(options, work, servers=False)
+    try:
+        return with_app(options, work, servers=False)
+    except NotConnected as failed:
+        if not options.json:
+            raise
+        print_json({"ok": False, "name": spec.name, "error": failed.message, "hint": failed.hint,
+                    "steps": _timed(steps)})  # fmt: skip
+        return 1
 
 
 def _print_test(
@@ -77,7 +84,7 @@ def _print_test(
     if options.json:
         print_json({"ok": True, "name": status.name, "era": status.era, "revision": status.revision, **counts,
                     "left_out": list(status.left_out),
-                    "steps": [{"step": step, "ms": round(ms, 1)} for step, ms in steps]})  # fmt: skip
+                    "steps": _timed(steps)})  # fmt: skip
         return
     print(paint(status.name, "bold"), paint("ok", "green"), sep="  ")
     about = " ".join(str(status.server_info[key]) for key in ("name", "version") if key in status.server_info)
@@ -86,6 +93,10 @@ def _print_test(
     print_fields([("server", one_line(about)), ("era", f"{status.era}, {status.revision}"), ("offers", offers), *lacks])
     print()
     print_table(("STEP", "MS"), [(step, f"{ms:.1f}") for step, ms in steps])
+
+
+def _timed(steps: Sequence[tuple[str, float]]) -> list[dict[str, object]]:
+    return [{"step": step, "ms": round(ms, 1)} for step, ms in steps]
 
 
 def find(options: Options) -> UpstreamSpec:
