@@ -293,3 +293,18 @@ def test_every_row_can_be_read() -> None:
     assert all(words.islower() or "-E" in words for words in SUBCOMMANDS)
     assert not {words.split()[0] for words in SUBCOMMANDS} & WRAPPERS.keys()
     assert RUN_VARIABLES.fullmatch("GIT_AUTHOR_NAME") is None
+
+
+LONG_SCRIPTS = {
+    "the words of a comment": "# the system's `rm -rf /` is no command here, nor is 'rm -rf /'\nprint(1)\n",
+    "words far apart": "import re\nexec('x = 1')\n" + "y = 2\n" * 100 + "from urllib.request import urlopen\n",
+    "a socket that nobody gets a shell of": "import socket\ns = socket.socket()\n"
+    + "y = 2\n" * 100
+    + "sh = '/bin/sh'\n",
+}
+
+
+@requirement("GUARD-03", "T-7.9")
+@pytest.mark.parametrize("script", LONG_SCRIPTS.values(), ids=LONG_SCRIPTS)
+def test_long_code_may_name_things_without_running_them(script: str) -> None:
+    assert isinstance(decide(f"python3 - <<'EOF'\n{script}\nEOF"), Allow)

@@ -11,6 +11,8 @@ from clawft.policy.parsed_command import Command
 
 MAX_WORDS = 16
 """Words of one command that are looked at."""
+NEAR = 300
+"""Characters between what is loaded and what runs it."""
 
 _RUNS = (
     r"system|popen[234]?|exec(?:Sync|File|FileSync|v|vp|ve|vpe|l|lp|le|lpe|ute)?|spawn(?:Sync|v|vp|l|lp)?|shell_exec"
@@ -28,7 +30,7 @@ _READS = (
 _WRITES = r"writeFile|writeFileSync|appendFile|appendFileSync|file_put_contents|createWriteStream"
 
 _CALL = re.compile(
-    rf"(?<![\w-])(?:(?P<runs>{_RUNS})|(?P<erases>{_ERASES})|(?P<reads>{_READS})|(?P<writes>{_WRITES}))(?![\w-])"
+    rf"(?<![\w-])(?:(?P<runs>{_RUNS})|(?P<erases>{_ERASES})|(?P<reads>{_READS})|(?P<writes>{_WRITES}))(?![\w'-])"
     r"[\s(\[{]{0,8}(?:[\w.]{1,40}\(\s{0,8})?"
     r"|(?P<line>getline\s{0,8}\w{0,40}\s{0,8}<\s{0,8})|(?P<redirected>(?<![=<-])>>?\s{0,8})"
     r"|(?P<piped>(?<!\|)\|&?(?!\|)\s{0,8})|(?P<ticks>(?=`|(?<!\w)(?:qx|%x)\W))",
@@ -58,26 +60,41 @@ _DECODES = re.compile(
     r"b64decode|decode_base64|base64_decode|\batob\(|unhexlify|fromhex|from\([^()]{0,200}base64|FromBase64String"
     r"|\.unpack\(|\.decompress\("
 )
-_CONNECTS = re.compile(r"\bsocket\b", re.IGNORECASE)
+_CONNECTS = re.compile(
+    r"socket\.socket\(|TCPSocket|fsockopen\(|IO::Socket|use Socket|\bnet\.(?:connect|Socket|createConnection)"
+)
+_RUN_TICKS = frozenset({"perl", "ruby", "php"})
 _SHELL_FOR_OTHERS = re.compile(r"\bdup2\b|pty\.spawn|/bin/(?:ba|da|z)?sh")
 
 
 def commands_in(code: str, program: str) -> Iterator[Command | str]:
     """The commands it amounts to; a text is one that a shell would read."""
-    fetched, decoded = _FETCHES.search(code), _DECODES.search(code)
-    if (fetched or decoded) and _EVALUATES.search(code):
-        yield Command((program, "-"), fed_by=(Command(("curl" if fetched else "base64",)),))
-    if _CONNECTS.search(code) and _SHELL_FOR_OTHERS.search(code):
+    for source, pattern in (("curl", _FETCHES), ("base64", _DECODES)):
+        if _are_near(_EVALUATES, pattern, code):
+            yield Command((program, "-"), fed_by=(Command((source,)),))
+    if _are_near(_CONNECTS, _SHELL_FOR_OTHERS, code):
         yield Command(("nc", "-e", "sh"))
     known = {found[1]: text for found in _ASSIGNED.finditer(code) for text in _text_at(code, found.end())}
     at = 0
     while call := _CALL.search(code, at):
         words, at = _words(code, call.end(), known)
         at = max(at, call.start() + 1)
-        if words:
+        if words and (call.lastgroup != "ticks" or program in _RUN_TICKS):
             yield from _called(call, words, writes=_OPENED_TO_WRITE.match(code, at) is not None)
     for found in _INTO_COMMAND.finditer(code):
         yield _ending_at(code, found.start())
+
+
+def _are_near(one: re.Pattern[str], other: re.Pattern[str], code: str) -> bool:
+    """As in one thought: in a long script both words may well stand for something else."""
+    places = [found.start() for found in other.finditer(code)]
+    at = 0
+    for found in one.finditer(code) if places else ():
+        while at < len(places) - 1 and places[at] < found.start() - NEAR:
+            at += 1
+        if abs(places[at] - found.start()) <= NEAR:
+            return True
+    return False
 
 
 def _called(call: re.Match[str], words: list[str], writes: bool) -> Iterator[Command | str]:
