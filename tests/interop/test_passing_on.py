@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.requirements import requirement
-from tests.servers.pipe import NEWEST, Json, Pipe, call, mcp_server, modern_meta, text_of
+from tests.servers.pipe import NEWEST, Json, Pipe, call, line, mcp_server, modern_meta, text_of
 from tests.servers.weft import ROOT
 
 pytestmark = pytest.mark.slow  # processes
@@ -49,6 +49,12 @@ async def connected(
         while len((await one.ask("tools/list"))["result"]["tools"]) < 4:
             pass
         yield one
+
+
+async def decline(one: Agent, asked: Json) -> None:
+    """Call 1 has its end: weft would wait for it when we leave."""
+    await one.pipe.send(line({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -1, "message": "no"}}))
+    await one.pipe.answer(1)
 
 
 @requirement("WIRE-21")
@@ -213,6 +219,7 @@ async def test_a_model_gets_tools_only_where_the_agent_says_that_it_can_use_them
             assert json.loads(text_of(told))["error"]["code"] == -32601
         else:
             assert [key in told["params"] for key in ("tools", "toolChoice")] == [bool(can)] * 2
+            await decline(one, told)
 
 
 @requirement("RES-08", "RES-13")
@@ -230,5 +237,6 @@ async def test_a_model_is_told_what_tools_said_only_where_the_agent_says_that_it
         asked = await one.pipe.read()
         if can:
             assert asked["params"]["messages"] == [{"role": "user", "content": told}]
+            await decline(one, asked)
         else:
             assert json.loads(text_of(asked))["error"]["code"] == -32601

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -19,15 +19,21 @@ from tests.servers.hostile import MEGABYTE
 from tests.servers.pipe import Json
 from tests.servers.raw_http import ask, connect, head, modern, modern_call, open_session
 from tests.servers.raw_site import deaf_site
-from tests.servers.weft import RSS_LIMIT, Served, gateway, peak_memory
+from tests.servers.weft import Served, gateway, peak_memory
 
 pytestmark = [pytest.mark.slow, requirement("QUAL-03", "QUAL-12")]
 
 SECONDS = 8.0
+PACE_S = 0.01
+"""Between honest calls: they are there to be answered, not to be a crowd."""
+ROOM = 160 * MEGABYTE
+"""Measured: 136 to 144 MiB alone, 151 while others held the processor. Before there was one bound: 166 to 188."""
 FAIR_S = 40.0
 GREEDY = {kind: greedy(kind) for kind in ("large", "many", "restless", "fickle")}
-SIX_KINDS = ("deaf0", "deaf1", "picture0", "picture1", "picture2", "story0", "story1")
-FIFTEEN_KINDS = (*SIX_KINDS, "structure", "error", "notices0", "notices1", "drip0", "drip1", "asker0", "asker1")
+MEMBERS = (
+    *("deaf0", "deaf1", "picture0", "picture1", "picture2", "story0", "story1"),
+    *("structure", "error", "notices0", "notices1", "drip0", "drip1", "asker0", "asker1"),
+)
 SITES = ("site0", "site1")
 PICTURE: Json = {"text": "picture"}
 HALF = 4 * MEGABYTE
@@ -110,17 +116,6 @@ class Crowd:
         await names_of(self._port)
         await push(deaf(self._port, self._socks), modern(self._port, 1, "tools/list"), 2)
 
-    def more_attacks(self) -> list[tuple[Step, str]]:
-        return [
-            *[(self.ask_for, name) for name in ("structure", "error", "drip0", "drip1")],
-            *[(self.send_to_a_deaf_site, name) for name in SITES],
-            *[(self.do_not_hear_of, name) for name in ("notices0", "notices1")],
-            *[(self.be_asked, name) for name in ("asker0", "asker1")],
-            *[(self.send_nearly_all, "nobody")] * 6,
-            *[(self.send_ahead, "honest")] * 4,
-            *[(self.list_all, "all")] * 2,
-        ]
-
     def attacks(self) -> list[tuple[Step, str]]:
         return [
             *[(self.do_not_read, name) for name in ("picture0", "picture1")],
@@ -128,6 +123,13 @@ class Crowd:
             *[(self.send_in_vain, name) for name in ("deaf0", "deaf1")],
             *[(self.come_back_and_do_not_read, name) for name in ("story0", "story1")],
             *[(self.flood, "honest")] * 4,
+            *[(self.ask_for, name) for name in ("structure", "error", "drip0", "drip1")],
+            *[(self.send_to_a_deaf_site, name) for name in SITES],
+            *[(self.do_not_hear_of, name) for name in ("notices0", "notices1")],
+            *[(self.be_asked, name) for name in ("asker0", "asker1")],
+            *[(self.send_nearly_all, "nobody")] * 6,
+            *[(self.send_ahead, "honest")] * 4,
+            *[(self.list_all, "all")] * 2,
         ]
 
 
@@ -152,13 +154,13 @@ async def names_of(port: int) -> set[str]:
 
 
 @asynccontextmanager
-async def besieged(folder: Path, members: Iterable[str], sites: Iterable[str] = ()) -> AsyncGenerator[Served]:
+async def besieged(folder: Path) -> AsyncGenerator[Served]:
     async with AsyncExitStack() as stack:
-        urls = {name: (await stack.enter_async_context(deaf_site(MEGABYTE))).url for name in sites}
+        urls = {name: (await stack.enter_async_context(deaf_site(MEGABYTE))).url for name in SITES}
         servers: dict[str, Json] = {
             "honest": honest(),
             **GREEDY,
-            **dict.fromkeys(members, MEMBER),
+            **dict.fromkeys(MEMBERS, MEMBER),
             **{name: {"url": url, "timeout": LONG_MS} for name, url in urls.items()},
         }
         told = json.dumps({"mcpServers": servers})
@@ -169,8 +171,7 @@ async def besieged(folder: Path, members: Iterable[str], sites: Iterable[str] = 
                 pass
             for name in ("deaf0", "deaf1"):
                 await crowd.make_deaf(name)
-        steps = crowd.attacks() + (crowd.more_attacks() if urls else [])
-        attacks = [asyncio.ensure_future(over_and_over(*step)) for step in steps]
+        attacks = [asyncio.ensure_future(over_and_over(*step)) for step in crowd.attacks()]
         try:
             yield running
         finally:
@@ -179,13 +180,10 @@ async def besieged(folder: Path, members: Iterable[str], sites: Iterable[str] = 
             await asyncio.gather(*attacks, return_exceptions=True)
 
 
-@pytest.mark.parametrize(
-    ("members", "sites"), [pytest.param(SIX_KINDS, (), id="six"), pytest.param(FIFTEEN_KINDS, SITES, id="fifteen")]
-)
-async def test_the_sum_of_all_has_a_bound_too(tmp_path: Path, members: Iterable[str], sites: Iterable[str]) -> None:
-    """Measured: 120 to 128 MiB with six kinds of attacks, 136 to 144 with fifteen."""
-    async with besieged(tmp_path, members, sites) as running, asyncio.timeout(FAIR_S):
+async def test_the_sum_of_all_has_a_bound_too(tmp_path: Path) -> None:
+    async with besieged(tmp_path) as running, asyncio.timeout(FAIR_S):
         until = asyncio.get_running_loop().time() + SECONDS
         while asyncio.get_running_loop().time() < until:
             await honest_answers(running.port)
-        assert peak_memory(running.pid) < RSS_LIMIT, f"{peak_memory(running.pid) // MEGABYTE} MiB"
+            await asyncio.sleep(PACE_S)
+        assert peak_memory(running.pid) < ROOM, f"{peak_memory(running.pid) // MEGABYTE} MiB"

@@ -1,4 +1,4 @@
-"""The tools say what plain git says, on 200 histories made by chance. Each answer is asked of git in another form."""
+"""The tools say what plain git says, on 60 histories made by chance. Each answer is asked of git in another form."""
 
 import re
 from pathlib import Path
@@ -10,8 +10,8 @@ from tests.builtin.git.histories import KINDS, History
 from tests.builtin.git.plain import Tools, git
 from tests.requirements import requirement
 
-HISTORIES = 200
-EACH = 20
+HISTORIES = 60
+EACH = 10
 WORDS = {"M": "modified", "A": "added", "D": "deleted", "R": "renamed", "T": "typechange"}
 STATUS = {"A": "Added", "D": "Deleted", "M": "Modified", "R": "Renamed", "T": "TypeChanged"}
 
