@@ -133,7 +133,7 @@ async def test_a_report_that_is_made_to_fill_our_memory(tmp_path: Path, kind: st
 
 LINES = {
     "findings": "print(f'a:{n}:1: error: {n}' + 'x' * 900_000)",
-    "short": "print('xx\\n' * 20_000)",
+    "short": "print('xx\\n' * 12_000)",
     "no end": "print('x' * 900_000, end='')",
     "numbers": "print('a:' + '9' * 900_000 + ': error: x')",
 }
