@@ -63,24 +63,24 @@ async def poke(pipe: Pipe, **arguments: Any) -> str:
 
 
 @requirement("POOL-19")
-@pytest.mark.parametrize("change", CHANGES)
-async def test_a_change_with_the_next_start_is_asked_about_before_the_first_call(
-    tmp_path: Path, said: Path, change: str
-) -> None:
-    async with mcp_server(tmp_path, "--no-builtin") as pipe:
+async def test_a_change_with_the_next_start_is_asked_about_before_the_first_call(tmp_path: Path, said: Path) -> None:
+    await runs_as_approved(tmp_path)
+    for change, told in CHANGES.items():
+        said.write_text(json.dumps(told))
+        async with mcp_server(tmp_path, "--no-builtin") as pipe:
+            await pipe.open()
+            answers = [await poke(pipe) for _ in range(3)]
+            listed = json.dumps(await pipe.ask("tools/list"))
+        assert all("is not the one you approved" in answer for answer in answers), change
+        assert EVIL not in listed, change
+        said.write_text(json.dumps(HONEST))
+        await runs_as_approved(tmp_path)  # by what it says, and not by what we remember of it
+
+
+async def runs_as_approved(folder: Path) -> None:
+    async with mcp_server(folder, "--no-builtin") as pipe:
         await pipe.open()
         assert await poke(pipe) == "it ran"
-    said.write_text(json.dumps(CHANGES[change]))
-    async with mcp_server(tmp_path, "--no-builtin") as pipe:
-        await pipe.open()
-        answers = [await poke(pipe) for _ in range(3)]
-        listed = json.dumps(await pipe.ask("tools/list"))
-    assert all("is not the one you approved" in answer for answer in answers)
-    assert EVIL not in listed
-    said.write_text(json.dumps(HONEST))
-    async with mcp_server(tmp_path, "--no-builtin") as pipe:
-        await pipe.open()
-        assert await poke(pipe) == "it ran"  # by what it says, and not by what we remember of it
 
 
 @requirement("POOL-19")

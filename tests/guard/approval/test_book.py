@@ -16,6 +16,8 @@ from tests.requirements import requirement
 
 ECHO = Approval("s", "echo", "sha256:one", granted=1.0, shown=msgspec.Raw(b'{"name":"echo"}'))
 USE = PinnedUse("s", "echo", "sha256:one")
+WRITERS = 6
+EACH = 10
 
 
 def stands(book: Approvals) -> ApprovalStanding:
@@ -80,13 +82,13 @@ def add_many(home: str, who: int, count: int) -> None:
 @requirement("POOL-20")
 def test_processes_that_write_at_once_lose_nothing(home: Path) -> None:
     context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=add_many, args=(str(home), who, 3)) for who in range(20)]
+    writers = [context.Process(target=add_many, args=(str(home), who, EACH)) for who in range(WRITERS)]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join(60)
-    assert [writer.exitcode for writer in writers] == [0] * 20
-    assert len(Approvals(home).all()) == 20 * 3
+    assert [writer.exitcode for writer in writers] == [0] * WRITERS
+    assert len(Approvals(home).all()) == WRITERS * EACH
     assert sorted(path.name for path in home.iterdir()) == ["approvals.json", "approvals.lock"]
 
 
