@@ -45,7 +45,7 @@ vscode: $(TEST) peers editors ## Run the tests in a real VS Code; a picture of i
 
 # They give way: a VS Code that has to wait for its turn does not save in time.
 rest: $(TEST) peers system editors
-	nice -n 10 $(PYTEST) $(ALL_WORKERS) --ignore=$(IN_VSCODE)
+	nice -n 5 $(PYTEST) $(ALL_WORKERS) --ignore=$(IN_VSCODE)
 
 lint: $(DEV) $(TYPES) ## What CI runs first: lint, format, types, layers
 	$(BIN)/ruff check .
