@@ -16,7 +16,7 @@ from clawft.cli.options import common_options
 from clawft.cli.parser import Parser, Verb
 from clawft.config.keys import KEYS, ConfigKey
 from clawft.errors import ClawftError
-from clawft.policy.command_rules import RULES as COMMAND_RULES
+from clawft.policy.command.rules import RULES as COMMAND_RULES
 from clawft.policy.url_rules import RULES as URL_RULES
 from tests.docs.pages import GENERATED, pages
 

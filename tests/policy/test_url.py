@@ -211,7 +211,7 @@ def test_hostile_text_is_decided_quickly(text: str) -> None:
 def test_reading_the_configuration_does_not_load_what_only_judging_needs() -> None:
     check = (
         "import sys, clawft.policy.url, clawft.policy.command, clawft.policy.arguments\n"
-        "heavy = {'ipaddress', 'urllib.parse', 'shlex', 'clawft.policy.command_rules', 'clawft.policy.url_rules'}\n"
+        "heavy = {'ipaddress', 'urllib.parse', 'shlex', 'clawft.policy.command.rules', 'clawft.policy.url_rules'}\n"
         "sys.exit(', '.join(sorted(heavy & sys.modules.keys())) or 0)"
     )
     ended = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, timeout=30, check=False)

@@ -36,7 +36,7 @@ Instructions = Annotated[str, Meta(max_length=MAX_INSTRUCTIONS)]
 
 
 def _are_rules(values: Sequence[str]) -> str:
-    from clawft.policy.command_rules import RULES  # the rules are long; most configurations switch none off
+    from clawft.policy.command.rules import RULES  # the rules are long; most configurations switch none off
 
     known = [rule.name for rule in RULES]
     return next((f"names no rule: {value!r}{did_you_mean(value, known)}" for value in values if value not in known), "")

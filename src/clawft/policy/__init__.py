@@ -2,8 +2,7 @@
 
 | what is judged | where |
 |---|---|
-| a command line | `lexer`, `expansion`, `shell`, `program` read it (`parsed_command`); `command`, `command_rules` |
-| a word of it that names a file | `place` |
+| a command line | `command`, a room of its own |
 | an address | `url`, `url_rules`, `address` |
 | what of them is in arguments | `arguments`, which `search` finds |
 | a tool | `grant` says who sees it, by `globs`; `approval` whether it is still the one that was approved |

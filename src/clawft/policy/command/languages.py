@@ -7,9 +7,9 @@ in `LANGUAGES` makes it one that `carriers.py` may name.
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from clawft.policy.carriers import Language
-from clawft.policy.code import commands_in
-from clawft.policy.parsed_command import Command
+from clawft.policy.command.carriers import Language
+from clawft.policy.command.code import commands_in
+from clawft.policy.command.parsed_command import Command
 
 Meaning = Iterator[Command | str]
 

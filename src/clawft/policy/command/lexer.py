@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from clawft.policy.expansion import TooComplex, braces, unescaped
-from clawft.policy.parsed_command import Command
-from clawft.policy.speech import SPEAKERS, spoken
+from clawft.policy.command.expansion import TooComplex, braces, unescaped
+from clawft.policy.command.parsed_command import Command
+from clawft.policy.command.speech import SPEAKERS, spoken
 
 MAX_NESTING = 8
 MAX_EXPANDED = 262_144

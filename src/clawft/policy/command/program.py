@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from clawft.policy.carried import carried, is_assignment, option_values, starts
-from clawft.policy.carriers import (
+from clawft.policy.command.carried import carried, is_assignment, option_values, starts
+from clawft.policy.command.carriers import (
     FOLDER_OPTIONS,
     INTERPRETERS,
     RUN_VARIABLES,
@@ -21,14 +21,14 @@ from clawft.policy.carriers import (
     WRAPPERS,
     Language,
 )
-from clawft.policy.download import run_downloads
-from clawft.policy.expansion import TooComplex
-from clawft.policy.languages import meaning
-from clawft.policy.lexer import MAX_NESTING, UNKNOWN_OUTPUT, LineState
-from clawft.policy.parsed_command import Command
-from clawft.policy.place import place, without_unknown
-from clawft.policy.shell import MAX_COMMANDS, read_text
-from clawft.policy.speech import spoken
+from clawft.policy.command.download import run_downloads
+from clawft.policy.command.expansion import TooComplex
+from clawft.policy.command.languages import meaning
+from clawft.policy.command.lexer import MAX_NESTING, UNKNOWN_OUTPUT, LineState
+from clawft.policy.command.parsed_command import Command
+from clawft.policy.command.place import place, without_unknown
+from clawft.policy.command.shell import MAX_COMMANDS, read_text
+from clawft.policy.command.speech import spoken
 
 MAX_EXECUTED = 16
 MAX_SCRIPTS = 131_072

@@ -2,10 +2,10 @@
 
 import re
 
-from clawft.policy.carried import option_values
-from clawft.policy.carriers import SHELLS
-from clawft.policy.parsed_command import Command
-from clawft.policy.program import interpreter, runs_its_input
+from clawft.policy.command.carried import option_values
+from clawft.policy.command.carriers import SHELLS
+from clawft.policy.command.parsed_command import Command
+from clawft.policy.command.program import interpreter, runs_its_input
 
 _NETCATS = frozenset({"nc", "ncat", "netcat"})
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/.*")

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from clawft.policy.carriers import CARRIERS_OF, Carrier, Language
-from clawft.policy.expansion import TooComplex
-from clawft.policy.parsed_command import SHORTEST_ABBREVIATION, Command
-from clawft.policy.speech import spoken
+from clawft.policy.command.carriers import CARRIERS_OF, Carrier, Language
+from clawft.policy.command.expansion import TooComplex
+from clawft.policy.command.parsed_command import SHORTEST_ABBREVIATION, Command
+from clawft.policy.command.speech import spoken
 
 MAX_STARTS = 16
 _VERSION = "0123456789."

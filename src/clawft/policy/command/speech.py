@@ -4,8 +4,8 @@ import re
 from collections import deque
 from itertools import dropwhile
 
-from clawft.policy.expansion import TooComplex, unescaped
-from clawft.policy.parsed_command import Command
+from clawft.policy.command.expansion import TooComplex, unescaped
+from clawft.policy.command.parsed_command import Command
 
 MAX_SPOKEN = 131_072
 

@@ -9,11 +9,11 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clawft.policy.carriers import RUN_VARIABLES
-from clawft.policy.expansion import TooComplex
-from clawft.policy.lexer import Lexer, LineState, Operator, Redirect, Word
-from clawft.policy.parsed_command import Command
-from clawft.policy.place import place
+from clawft.policy.command.carriers import RUN_VARIABLES
+from clawft.policy.command.expansion import TooComplex
+from clawft.policy.command.lexer import Lexer, LineState, Operator, Redirect, Word
+from clawft.policy.command.parsed_command import Command
+from clawft.policy.command.place import place
 
 MAX_COMMANDS = 2_000
 MAX_STAGES = 64

@@ -3,8 +3,8 @@
 To add a program: a row in the table that fits.
 """
 
-from clawft.policy.carried import option_values
-from clawft.policy.parsed_command import Command
+from clawft.policy.command.carried import option_values
+from clawft.policy.command.parsed_command import Command
 
 OUTPUT_OPTIONS: dict[str, str] = {
     "curl": "-o --output",

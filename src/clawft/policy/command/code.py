@@ -7,7 +7,7 @@ text that stands behind it. Code that puts its texts together is not seen throug
 import re
 from collections.abc import Iterator, Mapping
 
-from clawft.policy.parsed_command import Command
+from clawft.policy.command.parsed_command import Command
 
 MAX_WORDS = 16
 """Words of one command that are looked at."""

@@ -32,7 +32,7 @@ def decide(command: str, policy: CommandPolicy = DEFAULT) -> Verdict:
 
 def explain(command: str, policy: CommandPolicy = DEFAULT) -> list[tuple[str, Verdict]]:
     """What every rule says, in order."""
-    from clawft.policy.command_rules import judge  # many patterns to compile: only once there is a command to judge
+    from clawft.policy.command.rules import judge  # many patterns to compile: only once there is a command to judge
 
     if len(command) > MAX_COMMAND:
         return [(TOO_LONG, Deny(TOO_LONG, f"the command is longer than {MAX_COMMAND} characters", "split it up"))]

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
-from clawft.policy.carried import option_values
-from clawft.policy.parsed_command import Command
-from clawft.policy.place import place
-from clawft.policy.written import written
+from clawft.policy.command.carried import option_values
+from clawft.policy.command.parsed_command import Command
+from clawft.policy.command.place import place
+from clawft.policy.command.written import written
 
 DOWNLOADERS = frozenset("curl wget fetch aria2c http https xh lynx links ftp tftp nc ncat netcat socat".split())
 

@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from clawft.model import Allow, Ask, Deny, Verdict
-from clawft.policy.carried import option_values
-from clawft.policy.carriers import PRIVILEGE
-from clawft.policy.download import DOWNLOADERS
-from clawft.policy.expansion import TooComplex
+from clawft.policy.command.carried import option_values
+from clawft.policy.command.carriers import PRIVILEGE
+from clawft.policy.command.download import DOWNLOADERS
+from clawft.policy.command.expansion import TooComplex
+from clawft.policy.command.parsed_command import Command
+from clawft.policy.command.place import PlaceKind, is_disk, is_secret, is_startup, kind_of
+from clawft.policy.command.program import is_opaque, programs, runs_its_input, runs_output, searched
+from clawft.policy.command.remote import serves_a_shell
+from clawft.policy.command.speech import SPEAKERS
+from clawft.policy.command.written import written
 from clawft.policy.globs import any_matches
-from clawft.policy.parsed_command import Command
-from clawft.policy.place import PlaceKind, is_disk, is_secret, is_startup, kind_of
-from clawft.policy.program import is_opaque, programs, runs_its_input, runs_output, searched
-from clawft.policy.remote import serves_a_shell
-from clawft.policy.speech import SPEAKERS
-from clawft.policy.written import written
 
 TOO_COMPLEX = "too-complex"
 CONFIGURED = "configured"
