@@ -120,7 +120,7 @@ def read_page(method: str, result: bytes, member: str) -> tuple[list[Raw] | None
 
 
 def _must_be_whole(method: str, page: Mapping[str, Raw]) -> None:
-    """A server may forget its list where there is nothing to list; a question or a task in its place is another matter."""
+    """Who has nothing to list may leave the list out; a question or a task in its place is something else."""
     kind = bytes(page.get("resultType", Raw(_COMPLETE)))
     if kind != _COMPLETE:
         raise ProtocolFailure(f"the answer to {method} is a result of the kind {kind[:50].decode(errors='replace')}")
