@@ -98,7 +98,7 @@ def bounds_in_the_code() -> tuple[str, ...]:
 
 def _bounds() -> Iterator[str]:
     for file in sorted(SOURCES.glob("clawft/**/*.py")):
-        module = ".".join(file.relative_to(SOURCES).with_suffix("").parts)
+        module = ".".join(file.relative_to(SOURCES).with_suffix("").parts).removesuffix(".__init__")
         for statement in ast.parse(file.read_text()).body:
             name = _assigned(statement)
             if _BOUND.fullmatch(name) and isinstance(getattr(import_module(module), name), int | float):

@@ -14,7 +14,7 @@ from clawft.guard.audit import Audit
 from clawft.guard.result import ResultGuard
 from clawft.guard.security import Security
 from clawft.model import Call, Errand, Next, Origin, Reply, SentErrand, Tool
-from clawft.policy.command.decision import CommandPolicy
+from clawft.policy.command import CommandPolicy
 from clawft.policy.url import UrlPolicy
 from clawft.store.leftovers import Leftovers
 from tests.gateway.support import Demo, echo, pipe, serving, texts, turns

@@ -13,7 +13,7 @@ from clawft.guard.security import Security, resolve_host
 from clawft.link.http_out import names
 from clawft.link.http_out.names import Place
 from clawft.model import Call, Caller, Capabilities, Question, Reply, SilentTalk
-from clawft.policy.command.decision import CommandPolicy
+from clawft.policy.command import CommandPolicy
 from clawft.policy.url import UrlPolicy
 from tests.guard.support import answers, call, result_of
 from tests.requirements import requirement

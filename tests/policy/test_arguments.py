@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.model import Deny
+from clawft.policy import command
 from clawft.policy.arguments import UNJUDGEABLE, commands, look, suspicious, urls
-from clawft.policy.command import decision as command
 from clawft.policy.command.rules import RULES
 from clawft.policy.search import COMMAND_KEYS, LIST_KEYS, MAX_DEPTH, MAX_URLS, MAX_VALUES
 from tests.requirements import requirement

@@ -12,9 +12,8 @@ from msgspec import Raw
 from clawft.catalog import names
 from clawft.config import jsonc
 from clawft.model import Origin, Tool
-from clawft.policy import globs, scan, url
-from clawft.policy.command import decision as command
-from clawft.policy.command.decision import CommandPolicy
+from clawft.policy import command, globs, scan, url
+from clawft.policy.command import CommandPolicy
 from clawft.provider.server import relay
 from clawft.provider.server.notices import read_progress
 from clawft.store import document

@@ -93,8 +93,7 @@ def permission(names: Sequence[str], grant: Grant) -> list[RuleVerdict]:
 async def _security(app: App, given: dict[str, Any]) -> AsyncIterator[RuleVerdict]:
     from clawft.guard.security import resolve_host  # only where something is explained
     from clawft.policy import arguments as found_in
-    from clawft.policy import url
-    from clawft.policy.command import decision as command
+    from clawft.policy import command, url
 
     settings = app.settings
     for path, line in found_in.commands(given):

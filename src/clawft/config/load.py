@@ -19,7 +19,7 @@ from clawft.config.keys import BY_NAME, KEYS, OPEN_TABLES, WHOLE
 from clawft.config.places import agent_file, spelled_in_text, user_file
 from clawft.config.settings import Settings
 from clawft.errors import ConfigError, ConfigUnreadable, InvalidConfig, did_you_mean
-from clawft.policy.command.decision import CommandPolicy
+from clawft.policy.command import CommandPolicy
 from clawft.policy.delegation import DelegationConfig
 from clawft.policy.url import UrlPolicy
 from clawft.store.document import TomlDocument, leaves, parse

@@ -8,7 +8,7 @@ from msgspec import Struct
 from clawft.catalog.names import NameForm
 from clawft.catalog.surface import Surface
 from clawft.config.places import DEFAULT_AGENT
-from clawft.policy.command.decision import CommandPolicy
+from clawft.policy.command import CommandPolicy
 from clawft.policy.delegation import DelegationConfig
 from clawft.policy.grant import GrantRule
 from clawft.policy.url import UrlPolicy

@@ -14,9 +14,8 @@ from msgspec import Struct
 from clawft.link.share.workshop import in_turn
 from clawft.model import Allow, Ask, Call, Deny, Next, Origin, Reply, Tool, Verdict
 from clawft.policy import arguments as found_in
-from clawft.policy import url
-from clawft.policy.command import decision as command
-from clawft.policy.command.decision import CommandPolicy
+from clawft.policy import command, url
+from clawft.policy.command import CommandPolicy
 from clawft.policy.url import UrlPolicy
 from clawft.wire.visible import visible_text
 

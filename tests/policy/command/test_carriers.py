@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from clawft.model import Allow, Ask, Deny, Verdict
+from clawft.policy.command import MAX_COMMAND, decide
 from clawft.policy.command.carriers import CARRIERS, RUN_VARIABLES, SUBCOMMANDS, WRAPPERS
-from clawft.policy.command.decision import MAX_COMMAND, decide
 from clawft.policy.command.languages import LANGUAGES
 from tests.growth import FACTOR, grows_linearly
 from tests.requirements import requirement

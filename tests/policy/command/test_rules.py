@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from clawft.model import Allow, Ask, Deny
 from clawft.model.verdict import strictest
-from clawft.policy.command.decision import MAX_COMMAND, CommandPolicy, decide, explain
+from clawft.policy.command import MAX_COMMAND, CommandPolicy, decide, explain
 from clawft.policy.command.rules import RULES
 from tests.growth import FACTOR, grows_linearly
 from tests.requirements import requirement
