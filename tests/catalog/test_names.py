@@ -119,3 +119,8 @@ def test_names_a_server_may_not_have(name: str) -> None:
 @pytest.mark.parametrize("name", ["github", "a", "A.b-c_9", "x" * 64, "0"])
 def test_names_a_server_may_have(name: str) -> None:
     assert refuse_server(name) is None
+
+
+@requirement("PROV-06")
+def test_no_server_is_called_like_the_beginning_of_all_names() -> None:
+    assert "begins the names" in str(refuse_server("mcp"))

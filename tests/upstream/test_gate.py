@@ -117,3 +117,17 @@ async def test_whoever_stops_waiting_gives_their_place_back() -> None:
     assert hall.inside["a"] == 1
     for task in hall.tasks:
         task.cancel()
+
+
+@requirement("SESS-13")
+async def test_waiting_for_a_place_is_part_of_the_time_of_a_call() -> None:
+    gate = Gate("slow", running=1)
+    assert gate.try_enter()
+    with pytest.raises(Busy, match="slow is busy: the call waited 20 ms"):
+        await gate.enter_within(0.02)
+    waiting = asyncio.create_task(gate.enter_within(60.0))
+    await asyncio.sleep(0)
+    gate.leave()
+    assert 0 < await waiting < 60
+    gate.leave()
+    assert gate.running == 0

@@ -39,12 +39,17 @@ def canonical(origin: Origin, tool: str) -> str:
 def exported(origin: Origin, tool: Tool, form: NameForm) -> str:
     """The name an agent sees. Only the `mcp` form has a colon, for those who ask for it."""
     prefix = origin.server or origin.namespace
-    if form is NameForm.BARE:
+    if form is NameForm.BARE and may_stand_bare(origin, tool.name):
         return fit(tool.alias or tool.name)
     if form is NameForm.CLAUDE:
         return fit(f"mcp__{prefix}__{tool.name}")
     plain = fit(f"{prefix}__{tool.name}")
     return f"mcp:{plain}" if form is NameForm.MCP and origin.server else plain
+
+
+def may_stand_bare(origin: Origin, tool: str) -> bool:
+    """Not a server's `github__create_issue`: that is the name of another's tool, whether the other is up or not."""
+    return not (origin.server and ("__" in tool or tool.startswith("mcp:")))
 
 
 def heads(origin: Origin) -> tuple[str, ...]:
@@ -93,6 +98,8 @@ def refuse_server(name: str) -> str | None:
     """Why a server may not have this name; None if it may."""
     if name in RESERVED:
         return f"{name!r} is the namespace of built-in tools; my-{name} would do"
+    if name == "mcp":
+        return "'mcp' begins the names of every server's tools; my-mcp would do"
     if "__" in name:
         return "a server name may not contain '__'"
     if not re.fullmatch(_SERVER, name):

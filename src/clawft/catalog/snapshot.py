@@ -9,7 +9,17 @@ from typing import Protocol, overload
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.catalog.names import SURELY_FIT, NameForm, accepted, canonical, exported, fitted, heads, second
+from clawft.catalog.names import (
+    SURELY_FIT,
+    NameForm,
+    accepted,
+    canonical,
+    exported,
+    fitted,
+    heads,
+    may_stand_bare,
+    second,
+)
 from clawft.model import Next, Origin, Shortcut, Tool
 
 
@@ -228,7 +238,7 @@ def _bare(entries: Sequence[CatalogEntry], *, of_servers: bool) -> dict[str, Cat
     bare: dict[str, CatalogEntry | None] = {}
     for entry in entries:
         if bool(entry.origin.server) is of_servers:
-            native = (entry.tool.name,) if of_servers else ()
+            native = (entry.tool.name,) if of_servers and may_stand_bare(entry.origin, entry.tool.name) else ()
             for name in dict.fromkeys((exported(entry.origin, entry.tool, NameForm.BARE), *native)):
                 bare[name] = None if name in bare else entry
     return bare

@@ -8,6 +8,7 @@ whoever has most of them gives way.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Hashable
 
@@ -21,6 +22,7 @@ MAX_BESIDE = 16
 Who = Hashable
 """One of those who share; callers who cannot be told apart share as one."""
 _Turn = asyncio.Future[None]
+_LAST_MOMENT = 0.001  # what a call has that got its turn in it
 
 
 class Gate:
@@ -67,6 +69,16 @@ class Gate:
             elif turn.exception() is None:
                 self.leave()  # the place was given to us while we were leaving
             raise
+
+    async def enter_within(self, seconds: float, who: Who = "") -> float:
+        """The same; what is left of so much time once there is a place. Raises Busy, also when none is."""
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(seconds):
+                await self.enter(who)
+        except TimeoutError:
+            raise self._waited(seconds) from None
+        return max(seconds - (time.monotonic() - began), _LAST_MOMENT)
 
     def leave(self) -> None:
         """Hand the place to the next in the queue, or give it back."""
@@ -123,6 +135,12 @@ class Gate:
         self._queued -= 1
         if not turns:
             del self._queues[who]
+
+    def _waited(self, seconds: float) -> Busy:
+        return Busy(
+            f"{self._server} is busy: the call waited {seconds * 1000:.0f} ms for its turn, all the time it has",
+            hint="send fewer calls at a time, or raise timeout_ms of the server",
+        )
 
     def _busy(self) -> Busy:
         return Busy(

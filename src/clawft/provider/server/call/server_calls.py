@@ -155,7 +155,7 @@ class ServerCalls:
         long_way = self._long_way or self.long_way
         session = upstream.session or await long_way.connected(call, seconds)
         if not upstream.gate.try_enter():
-            await upstream.gate.enter(sharer(call.caller))
+            seconds = await upstream.gate.enter_within(seconds, sharer(call.caller))
         try:
             return await long_way.relay(call, upstream, session, seconds)
         except BROKEN as wrong:
