@@ -25,6 +25,7 @@ Serve = Callable[["HttpExchange"], Awaitable[None]]
 
 PIECE_BYTES: Final = 64 * 1024
 """A longer body goes out in pieces of this size, each waiting until the client took the one before."""
+_TAIL: Final = 4 * PIECE_BYTES  # of a body: more of it never waits in the transport
 BROKEN: Final = Refusal(500, "the server failed to answer this request; its log says why")
 
 log = logging.getLogger("clawft.http")
@@ -214,7 +215,9 @@ class HttpExchange:
         self.sending = len(body)  # all of it is kept until the last piece was taken
         peer.write(prefix)
         for at in range(0, len(body), PIECE_BYTES):
-            peer.write(body[at : at + PIECE_BYTES])
+            piece = body[at : at + PIECE_BYTES]
+            # The last of them may wait in the transport long after we have gone, and a part of it would keep it whole.
+            peer.write(piece if at < len(body) - _TAIL else bytes(piece))
             if peer.backlog.since:
                 await peer.backlog.taken()
         self.sending = 0

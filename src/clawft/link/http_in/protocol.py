@@ -21,6 +21,7 @@ HOLD_BYTES: Final = 16 * 1024
 """Bytes held for later, of a body or of the next requests, before reading stops."""
 WRITE_HIGH: Final = 64 * 1024
 WRITE_LOW: Final = 16 * 1024
+TOO_LATE: Final = Refusal(503, "shutting down: the call did not finish in time; try again when the gateway is back")
 
 OUT: Final = Refusal(503, "too many connections are open, and this request took too long; try again later")
 AHEAD: Final = Refusal(503, "too much is sent ahead here; send the next request when the one before is answered")
@@ -365,7 +366,14 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     def kill(self) -> None:
-        self._transport.abort()
+        """We stop: whoever was not answered in time hears so."""
+        current = self.current
+        if current is None or current.started or current.gone:
+            self._transport.abort()
+        else:
+            self.write(refusal_answer(TOO_LATE))
+            current.ended = True
+            self._transport.close()
         self._cancel()
 
     def _cancel(self) -> None:
