@@ -125,6 +125,12 @@ async def test_waiting_for_a_place_is_part_of_the_time_of_a_call() -> None:
     assert gate.try_enter()
     with pytest.raises(Busy, match="slow is busy: the call waited 20 ms"):
         await gate.enter_within(0.02)
+    late = asyncio.create_task(gate.enter_within(0.005))
+    await asyncio.sleep(0)
+    gate.leave()
+    with pytest.raises(Busy, match="waited 5 ms"):  # it would only begin, and then be given up
+        await late
+    assert gate.try_enter()
     waiting = asyncio.create_task(gate.enter_within(60.0))
     await asyncio.sleep(0)
     gate.leave()

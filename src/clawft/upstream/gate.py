@@ -22,7 +22,7 @@ MAX_BESIDE = 16
 Who = Hashable
 """One of those who share; callers who cannot be told apart share as one."""
 _Turn = asyncio.Future[None]
-_LAST_MOMENT = 0.001  # what a call has that got its turn in it
+_LAST_MOMENT = 0.01  # a call that gets its turn in it could only begin, and then be given up
 
 
 class Gate:
@@ -78,7 +78,11 @@ class Gate:
                 await self.enter(who)
         except TimeoutError:
             raise self._waited(seconds) from None
-        return max(seconds - (time.monotonic() - began), _LAST_MOMENT)
+        left = seconds - (time.monotonic() - began)
+        if left < _LAST_MOMENT:
+            self.leave()
+            raise self._waited(seconds)
+        return left
 
     def leave(self) -> None:
         """Hand the place to the next in the queue, or give it back."""
