@@ -4,6 +4,7 @@
 |---|---|
 | we, to a server | `server_login`: from its refusal (`challenge`), by `discovery`, `register` and `flow`, to a token |
 | a person, to a service | `desk`: through a browser (`flow`, `receiver`), by a code (`device`), or as a program |
+| those who wait for a person | `places` |
 | a person, to us | `bearer` proves who they are; `token_exchange` gets tokens in their name, for their `proofs` |
 | nobody, to a server that wants people | `no_credentials` |
 

@@ -2,7 +2,7 @@
 
 A `call` travels down as a `Call` and comes back as a `Reply`; `caller` is who calls, `offer` what can be called,
 `verdict` what a policy says of it. Payloads (arguments, results, a tool's definition) stay the JSON bytes they arrived
-as, so that what we do not understand survives; `encoded` makes our own.
+as, so that what we do not understand survives; `encoded` makes our own. `protocols` tells who can do what.
 """
 
 from __future__ import annotations

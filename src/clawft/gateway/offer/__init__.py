@@ -3,6 +3,7 @@
 | what | where |
 |---|---|
 | each kind | `tools`, `resources`, `prompts`; what they have in common is the `basis` |
+| what tools are found by | `indexes` |
 | who offers it | `roster`, of each `registered_provider`; `personal` for what single people have |
 | lists as bytes | `listing` |
 | the ways down to a provider | `ways` |
