@@ -9,17 +9,32 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from clawft.auth import challenge, flow
+from clawft.builtin.build import jest, junit, plain
+from clawft.builtin.cargo.messages import read_diagnostic
+from clawft.builtin.git.hostile_config import read_listing
+from clawft.builtin.readable import readable
 from clawft.catalog import names
 from clawft.config import jsonc
+from clawft.delegate import retry, scenario, toolbox
+from clawft.errors import ClawftError
+from clawft.gateway import listening
+from clawft.gateway.dispatch import read_target
+from clawft.gateway.http.streams import read_event_id
+from clawft.gateway.offer.listing import read_cursor
+from clawft.gateway.questions import read_answers
+from clawft.guard.approval import book
 from clawft.model import Origin, Tool
-from clawft.policy import command, globs, scan, url
+from clawft.policy import command, globs, pin, scan, url
 from clawft.policy.command import CommandPolicy
 from clawft.provider.server import relay
-from clawft.provider.server.notices import read_progress
-from clawft.store import document
+from clawft.provider.server.log_messages import read_said
+from clawft.provider.server.notices import read_progress, read_uri
+from clawft.sandbox.door import read_wish
+from clawft.store import chain, document
 from clawft.upstream.offer import list_reading
 from clawft.upstream.session import peer
-from clawft.wire import handshake, headers, meta, narrow, sse, stateless, visible
+from clawft.wire import blocks, cancel, handshake, headers, meta, narrow, sse, stateless, tasks, visible
 from clawft.wire.framing import LineFramer
 from clawft.wire.jsonrpc import reading
 from clawft.wire.jsonrpc.batches import decode_batch, is_batch
@@ -109,6 +124,22 @@ def _visible(data: bytes) -> None:
     visible.visible_text(text(data))
 
 
+def _answers(data: bytes) -> None:
+    read_answers({"asked": Raw(data)})
+
+
+def _beside_tools(data: bytes) -> None:
+    for read in (list_reading.read_resource, list_reading.read_template, list_reading.read_prompt):
+        try:
+            read(data)
+        except (ClawftError, msgspec.DecodeError):
+            continue
+
+
+def _waiting(data: bytes) -> None:
+    retry.pause(1, retry.read_wait({"retry-after": text(data)}, 0.0), 0.5)
+
+
 DOORS: dict[str, Door] = {
     "lines": _lines,
     "events": lambda data: list(sse.EventReader(1000).feed(data)),
@@ -132,4 +163,30 @@ DOORS: dict[str, Door] = {
     "glob": lambda data: globs.any_matches([text(data)], (text(data)[:100], "a*")),
     "settings": lambda data: document.parse(data, "config.toml"),
     "foreign settings": lambda data: jsonc.parse(data, "mcp.json"),
+    "target": of_params(lambda data: read_target("tools/call", data)),
+    "answers": of_params(_answers),
+    "listen": of_params(listening.read_filter),
+    "cursor": of_params(read_cursor),
+    "cancelled": of_params(cancel.read_cancelled),
+    "address of a resource": of_params(read_uri),
+    "log message": of_params(read_said),
+    "task": of_result(tasks.read),
+    "error of a tool": of_result(blocks.read_error),
+    "beside tools": of_result(_beside_tools),
+    "last event": read_event_id,
+    "challenge": lambda data: challenge.read_challenge(text(data)),
+    "return from a login": lambda data: flow.read_returned(text(data)),
+    "proxy request": read_wish,
+    "waiting time": _waiting,
+    "arguments of a model": lambda data: toolbox.read_arguments(text(data), "tool"),
+    "scenario": lambda data: scenario.parse(data, "scenario.toml"),
+    "approvals": lambda data: book.parse(data, "approvals.json"),
+    "approved text": pin.read_shown,
+    "journal": chain.read_link,
+    "page of the web": lambda data: readable(text(data), "http://example.com/"),
+    "report of tests": junit.read_junit,
+    "report of jest": jest.read_jest,
+    "finding": lambda data: plain.read_finding(text(data)),
+    "compiler message": lambda data: read_diagnostic(text(data)),
+    "settings of a repository": read_listing,
 }

@@ -175,7 +175,7 @@ async def test_an_id_comes_back_as_the_value_it_was(pipe: Pipe, id: int | str) -
 
 
 @requirement("WIRE-13", "QUAL-12")
-@pytest.mark.parametrize("levels", [800, 900, 940, 960, 980, 985, 990, 995, 1000])
+@pytest.mark.parametrize("levels", [800, 900, 940, *range(965, 985), 990, 1000])
 @pytest.mark.parametrize("method", ["ping", "tools/list", "tools/call", "nothing", "notifications/cancelled"])
 async def test_nesting_near_the_limit_harms_nobody(pipe: Pipe, levels: int, method: str) -> None:
     """What the door still lets in must not break the rooms behind it."""
@@ -187,9 +187,18 @@ async def test_nesting_near_the_limit_harms_nobody(pipe: Pipe, levels: int, meth
     pipe.others.clear()
     await pipe.send(head + id + b'"params":' + inner + b"}\n", head + id + b'"params":{},"x":' + deep(levels) + b"}\n")
     answers = [await pipe.read() for _ in range(2)] if id else []
-    assert all(answer["id"] in ("deep", None) for answer in answers)
+    assert all(answer["id"] == "deep" or answer["error"]["code"] == PARSE for answer in answers)
     await pipe.is_well()
     assert all(other["error"]["code"] == PARSE for other in pipe.others)
+
+
+@requirement("WIRE-13", "QUAL-12")
+@pytest.mark.parametrize("levels", range(965, 985))
+async def test_a_usual_call_near_that_limit_is_answered_under_its_id(pipe: Pipe, levels: int) -> None:
+    params = b'{"name":"probe__echo","arguments":{},"_meta":{"a":' + deep(levels) + b"}}"
+    await pipe.send(b'{"jsonrpc":"2.0","id":77,"method":"tools/call","params":' + params + b"}\n")
+    answer = await pipe.read()
+    assert answer["id"] == 77 or answer["error"]["code"] == PARSE
 
 
 @requirement("SHELL-18")

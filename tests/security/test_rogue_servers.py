@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,29 @@ async def test_an_answer_in_odd_spelling_is_one(tmp_path: Path, case: str, text:
     async with siege(tmp_path, rogue(case, timeout=LONG_MS)) as besieged:
         await besieged.until_listed("hostile__poke")
         assert said(await besieged.poke("x")) == text
+
+
+@pytest.fixture
+def reads_deeper() -> Iterator[None]:
+    """What comes through is read in the test, too."""
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(10 * usual)
+    yield
+    sys.setrecursionlimit(usual)
+
+
+@requirement("GUARD-08", "QUAL-03")
+@pytest.mark.usefixtures("reads_deeper")
+@pytest.mark.parametrize("what", ["result", "notice", "question"])
+async def test_every_depth_has_its_answer(tmp_path: Path, what: str) -> None:
+    """Those that a link still reads and the rooms behind it no longer do among them: there are four or five."""
+    async with siege(tmp_path, rogue("deep", timeout=LONG_MS)) as besieged:
+        await besieged.until_listed("hostile__poke")
+        for levels in range(960, 985):
+            answer = await besieged.poke(f"{what} {levels}")
+            assert what == "result" or text_of(answer) == "flat"
+        log = (tmp_path / "stderr").read_text()
+        assert "Traceback" not in log
 
 
 @requirement("LINK-05", "WIRE-21")

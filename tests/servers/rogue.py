@@ -50,6 +50,20 @@ class Nul(Server):
         raw(b'{"jsonrpc":"2.0","id":' + json.dumps(id).encode() + b',"result":' + inner + b"}\n")
 
 
+class Deep(Server):
+    """Nested as deep as the caller wants: a result, or a notice or a question before a flat one."""
+
+    def call(self, id: object, params: Json) -> None:
+        what, levels = params["arguments"]["text"].split()
+        nest = b"[" * int(levels) + b"]" * int(levels)
+        if what == "notice":
+            raw(b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":' + nest + b"}}\n")
+        elif what == "question":
+            raw(b'{"jsonrpc":"2.0","id":"asked","method":"sampling/createMessage","params":{"a":' + nest + b"}}\n")
+        block = b'{"type":"odd","nest":' + nest + b"}" if what == "result" else b'{"type":"text","text":"flat"}'
+        raw(b'{"jsonrpc":"2.0","id":' + json.dumps(id).encode() + b',"result":{"content":[' + block + b"]}}\n")
+
+
 class Both(Server):
     """A result and an error in one, or neither; and an answer that is a request too."""
 

@@ -52,7 +52,7 @@ def read_arguments(written: str, name: str) -> dict[str, Any]:
     """As a model wrote them. Raises ModelFailed if they are not whole: half of what was meant may do harm."""
     try:
         return msgspec.json.decode(written or "{}", type=dict[str, Any])
-    except msgspec.DecodeError as wrong:
+    except (msgspec.DecodeError, RecursionError) as wrong:
         raise ModelFailed(f"the arguments for {name} are no JSON object: {wrong}", passing=True, hint=ANOTHER) from None
 
 

@@ -27,7 +27,7 @@ from clawft.gateway.running_requests import CodeOf, Deliver, RunningRequests, Wo
 from clawft.link.share.load import LARGE, MAX_ANSWER_BYTES, REQUESTS, Load
 from clawft.model import Caller, Era
 from clawft.wire import handshake
-from clawft.wire.calls import METHOD, read_usual
+from clawft.wire.calls import METHOD, UsualCall, read_usual
 from clawft.wire.framing import TooLong
 from clawft.wire.jsonrpc import reading, writing
 from clawft.wire.jsonrpc.messages import Notification, Request
@@ -128,7 +128,7 @@ class PipeCaller:
             return
         usual = read_usual(line) if self._settled else None
         if usual is not None and not (usual.meta and may_name_version(usual.meta)):
-            self._call(usual.id, CallTarget(METHOD, usual.name, usual.arguments, usual.meta), len(line))
+            self._usual_call(usual, len(line))
             return
         try:
             message = reading.decode(line)
@@ -167,8 +167,18 @@ class PipeCaller:
                 self._read_and_call(request, size)
             else:
                 self._converse(request, size)
-        except RecursionError:  # the door reads a little deeper than the rooms behind it
-            self._write(writing.failure_of(request.id, BadParams("params are nested too deeply")))
+        except RecursionError:
+            self._refuse_depth(request.id)
+
+    def _usual_call(self, usual: UsualCall, size: int) -> None:
+        try:
+            self._call(usual.id, CallTarget(METHOD, usual.name, usual.arguments, usual.meta), size)
+        except RecursionError:
+            self._refuse_depth(usual.id)
+
+    def _refuse_depth(self, id: bytes) -> None:
+        """The door reads a little deeper than the rooms behind it."""
+        self._write(writing.failure_of(id, BadParams("params are nested too deeply")))
 
     def _converse(self, request: Request, size: int) -> None:
         answer = self._conversation.answer_now(request)

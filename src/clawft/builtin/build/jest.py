@@ -60,7 +60,7 @@ def read_jest(json: bytes) -> tuple[Case, ...] | None:
         return None
     try:
         files = _written.decode(json).test_results
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     room = ReportRoom(MAX_CASES)
     found = (case for file in files for case in _cases(file))

@@ -281,7 +281,7 @@ class EventStream:
 
 def read_event_id(header: bytes) -> tuple[str, int]:
     """The stream and the number that a Last-Event-ID names."""
-    name, dot, number = header.decode("latin-1").rpartition(".")
-    if not dot or not number.isdigit() or len(number) > 12:
+    name, dot, number = header.rpartition(b".")
+    if not dot or not number.isdigit() or len(number) > 12:  # of bytes: in a text, ² is a digit
         raise BadParams("this Last-Event-ID is not one of ours")
-    return name, int(number)
+    return name.decode("latin-1"), int(number)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from clawft.errors import INTERNAL_ERROR, Busy, ClawftError, JsonRpcFailure
+from clawft.errors import INTERNAL_ERROR, INVALID_PARAMS, Busy, ClawftError, JsonRpcFailure
 from clawft.link.base import Link
 from clawft.link.share.load import LARGE, QUESTIONS, Load
 from clawft.wire.jsonrpc import writing
@@ -78,6 +78,8 @@ class Questions:
             answer = self._refusal(request.id, refused.error_code, refused.message)
         except ClawftError as failed:
             answer = self._refusal(request.id, failed.code, str(failed))
+        except RecursionError:  # a link reads a little deeper than whoever reads on in the question
+            answer = self._refusal(request.id, INVALID_PARAMS, "params are nested too deeply")
         await self._link.answer(answer)
 
     async def _refuse_flood(self, id: bytes) -> None:

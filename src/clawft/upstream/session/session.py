@@ -6,6 +6,7 @@ server go to the listener.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
@@ -45,6 +46,8 @@ from clawft.wire.revisions import HANDSHAKE, NEWEST_HANDSHAKE, STATELESS
 
 if TYPE_CHECKING:  # loaded with the first server over stateless HTTP
     from clawft.upstream.session.mirrored_arguments import Mirrors
+
+log = logging.getLogger("clawft.upstream")
 
 CONNECT_SECONDS = 30.0
 PROBE_SECONDS = 10.0
@@ -315,7 +318,14 @@ class Session:
     def _incoming(self, message: Request | Notification, stream: int | None) -> None:
         if isinstance(message, Request):
             self._questions.take(message, stream)
-        elif message.method != "notifications/cancelled" or not self._questions.withdraw(message):
+            return
+        try:
+            self._notice(message, stream)
+        except RecursionError:  # a link reads a little deeper than whoever reads on in the message
+            log.warning("%s is nested too deeply to be heard", message.method[:100])
+
+    def _notice(self, message: Notification, stream: int | None) -> None:
+        if message.method != "notifications/cancelled" or not self._questions.withdraw(message):
             self._listener.noticed(message, stream)
 
     async def _answer_to(self, request: Request, stream: int | None) -> bytes:

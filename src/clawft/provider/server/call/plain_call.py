@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clawft.errors import ClawftError, LinkError, ProtocolFailure
 from clawft.link.share.workshop import is_light
-from clawft.model import Call, Errand
+from clawft.model import Call, Errand, Reply
 from clawft.provider.server import relay
 from clawft.upstream.flights import Flight
 from clawft.wire.jsonrpc.messages import Failure, Response
@@ -53,13 +53,11 @@ class PlainCall(Flight):
 
     def set_result(self, answer: Response | Failure) -> None:
         self._end()
-        try:
-            if isinstance(answer, Response) and is_light(answer.result):
-                self._errand.replied(relay.reply_of(answer.result, stateless=False, older=True))
-                return
-        except ProtocolFailure:
-            pass  # whoever goes on with it says what is wrong
-        self._go_on(answer)
+        reply = self._read(answer)
+        if reply is None:
+            self._go_on(answer)
+        else:
+            self._errand.replied(reply)
 
     def set_exception(self, error: ClawftError) -> None:
         self._end()
@@ -77,6 +75,15 @@ class PlainCall(Flight):
         self._end()
         self.way.link.withdraw(self._id)
         self._go_on(self.timeout())
+
+    def _read(self, answer: Response | Failure) -> Reply | None:
+        """None if there is more to do, or something is wrong with it: whoever goes on with it says what."""
+        if not isinstance(answer, Response) or not is_light(answer.result):
+            return None
+        try:
+            return relay.reply_of(answer.result, stateless=False, older=True)
+        except (ProtocolFailure, RecursionError):  # our stack is deeper here than where the message was read
+            return None
 
     def _end(self) -> None:
         self._over = True
