@@ -82,6 +82,9 @@ _strings = msgspec.json.Decoder(dict[str, str])
 class WorkspaceProvider(FunctionProvider):
     """Resources, prompts and completions of the workspace; tools of the namespace `weft` can be added."""
 
+    stands_for = "file__read"
+    """Who may not read files by that tool does not read them by their URI, or attached to a prompt, either."""
+
     def __init__(self, workspace: Path, *, stores: Callable[[str], KeyValueStore]) -> None:
         super().__init__(NAMESPACE, workspace=workspace, stores=stores)
 

@@ -67,7 +67,7 @@ def _read(options: Options) -> int:
         from clawft.gateway.offer.resources import Reader
 
         caller, waiting = way_back(options.uri, app.caller)
-        result = await waiting.during(app.gateway.resources.read(options.uri, Reader(caller, waiting)))
+        result = await waiting.during(app.gateway.resources.read_noted(options.uri, Reader(caller, waiting)))
         return msgspec.json.decode(result, type=_ReadResult).contents
 
     options.uri.encode()  # what is no text is nobody's address: `main` says so

@@ -217,7 +217,7 @@ async def _get_prompt(gateway: Gateway, caller: Caller, target: CallTarget, talk
 
 async def _read_resource(gateway: Gateway, caller: Caller, target: CallTarget, talk: Talk) -> Reply:
     await gateway.settle(caller)
-    return Reply(await gateway.resources.read(target.name, Reader(caller, talk, target.meta, target.more)))
+    return Reply(await gateway.resources.read_noted(target.name, Reader(caller, talk, target.meta, target.more)))
 
 
 CALLS: dict[str, Callable[[Gateway, Caller, CallTarget, Talk], Awaitable[Reply]]] = {

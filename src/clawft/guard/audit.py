@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 from msgspec import Struct
 
-from clawft.errors import Busy, ToolNotFound
+from clawft.errors import Busy, NotApproved, ToolNotFound
 from clawft.model import Call, Caller, Kind, Next, Origin, Reply, Tool
 from clawft.wire.visible import make_visible
 
@@ -250,6 +250,8 @@ def _said(verdict: str, outcome: str) -> bytes:
 
 
 def _verdict_of(ended: BaseException) -> str:
+    if isinstance(ended, NotApproved):
+        return "deny:approval"
     return "hidden" if isinstance(ended, ToolNotFound) else "allow"
 
 

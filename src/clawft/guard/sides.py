@@ -67,6 +67,12 @@ class ContentsGuard(Protocol):
         ...
 
 
+class WitnessGuard(Protocol):
+    """A guard that notes what was used, and what came of it."""
+
+    def noted(self, call: Call, began: float, ended: Reply | BaseException) -> None: ...
+
+
 class Sides:
     """Those of all guards, as one."""
 
@@ -76,6 +82,7 @@ class Sides:
         self._beside = [guard for guard in guards if is_of(guard, BesideGuard)]
         self._contents = [guard for guard in reversed(guards) if is_of(guard, ContentsGuard)]
         self._replies = [guard for guard in reversed(guards) if is_of(guard, ReplyGuard)]
+        self._witnesses = [guard for guard in guards if is_of(guard, WitnessGuard)]
 
     def shows(self, names: Sequence[str], caller: Caller) -> bool:
         """May this caller see what goes by these names?"""
@@ -102,6 +109,11 @@ class Sides:
         for guard in self._contents:
             result = await guard.contents(what, origin, result)
         return result
+
+    def noted(self, call: Call, began: float, ended: Reply | BaseException) -> None:
+        """A use of something beside the tools is over. A call of a tool is noted on its own way."""
+        for guard in self._witnesses:
+            guard.noted(call, began, ended)
 
     def finish(self, call: Call, reply: Reply) -> Reply:
         """A result that comes after its call was answered, as it may pass."""

@@ -94,6 +94,16 @@ class ResourceProvider(Protocol):
         ...
 
 
+@runtime_checkable
+class SubstituteProvider(Protocol):
+    """A provider whose resources and prompts are another way to what a tool gives, perhaps somebody else's."""
+
+    @property
+    def stands_for(self) -> str:
+        """The exported name of that tool: who may not call it has none of them, and who may has all."""
+        ...
+
+
 TellChange = Callable[[str, Mapping[str, Raw]], None]
 """Told the URI of a resource that has changed, and all else that was said about it."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -26,6 +27,7 @@ from clawft.model import (
     ForeignPrompt,
     Origin,
     Prompt,
+    Reply,
     SilentTalk,
     Talk,
     Tool,
@@ -33,6 +35,7 @@ from clawft.model import (
 from clawft.policy.beside_tools import PROMPTS, RESOURCES
 from clawft.provider.base import CompletionProvider, InformedCompletion, PromptProvider
 
+GET = "prompts/get"
 NO_VALUES = Completion((), 0, has_more=False)
 
 
@@ -76,10 +79,14 @@ class Prompts:
 
     def _named(self, caller: Caller) -> Iterator[NamedPrompt]:
         for known in self._roster.of(caller):
-            if isinstance(known.provider, PromptProvider):
+            if isinstance(known.provider, PromptProvider) and self._may_see(known, caller):
                 for prompt in listed_by(known.owner, "prompts", known.provider.list_prompts):
                     name = names.exported(known.origin, Tool(prompt.name, b""), self._form)
                     yield NamedPrompt(name, prompt, known.provider, known.origin)
+
+    def _may_see(self, known: RegisteredProvider, caller: Caller) -> bool:
+        """Each prompt has a name that rules can match; where all of them stand for a tool, that one decides as well."""
+        return not known.stands_for or self._reaches(known, caller)
 
     def find(self, caller: Caller, name: str) -> NamedPrompt:
         for found in self._named(caller):
@@ -92,9 +99,20 @@ class Prompts:
     ) -> bytes:
         """The whole result. Raises ToolNotFound, NotApproved or TooLarge."""
         found = self.find(caller, name)
-        asked = msgspec.json.encode({"name": found.prompt.name, "arguments": Raw(arguments)})
-        await self._sides.ensure(BesideUse(PROMPTS, found.origin, caller, asked, talk))
         call = Call(caller, found.name, Tool(found.prompt.name, b""), found.origin, arguments, meta, talk, name, more)
+        noted, began = msgspec.structs.replace(call, name=f"{GET} {found.name}"), time.perf_counter()
+        try:
+            result = await self._made(found, call)
+        except BaseException as ended:
+            self._sides.noted(noted, began, ended)
+            raise
+        self._sides.noted(noted, began, Reply(result))
+        return result
+
+    async def _made(self, found: NamedPrompt, call: Call) -> bytes:
+        caller = call.caller
+        asked = msgspec.json.encode({"name": found.prompt.name, "arguments": Raw(call.arguments)})
+        await self._sides.ensure(BesideUse(PROMPTS, found.origin, caller, asked, call.talk))
         made = await found.provider.get_prompt(call)
         result = made if isinstance(made, bytes) else msgspec.json.encode(made)
         spelled = self._shared.spelled(found.origin, caller)

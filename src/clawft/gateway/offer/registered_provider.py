@@ -11,7 +11,15 @@ from msgspec import Struct
 
 from clawft.model import Caller, Next, Origin, StartErrand
 from clawft.model.protocols import is_of
-from clawft.provider.base import PageProvider, Provider, ResourceProvider, StartingProvider, WatchedProvider, end_of
+from clawft.provider.base import (
+    PageProvider,
+    Provider,
+    ResourceProvider,
+    StartingProvider,
+    SubstituteProvider,
+    WatchedProvider,
+    end_of,
+)
 
 T = TypeVar("T")
 log = logging.getLogger("clawft.gateway")
@@ -32,6 +40,11 @@ class RegisteredProvider(Struct, frozen=True, dict=True):
     def start(self) -> StartErrand | None:
         """How a call is sent on its way, by one that can."""
         return self.provider.start if is_of(self.provider, StartingProvider) else None
+
+    @cached_property
+    def stands_for(self) -> str:
+        """The tool that decides who may have what it offers beside tools; empty if any tool of its own does."""
+        return self.provider.stands_for if is_of(self.provider, SubstituteProvider) else ""
 
     @property
     def owner(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -23,6 +24,8 @@ from clawft.model import (
     Caller,
     ForeignResource,
     ForeignTemplate,
+    Origin,
+    Reply,
     Resource,
     ResourceContent,
     ResourceTemplate,
@@ -37,6 +40,9 @@ MAX_WATCHED = 20_000
 """Resources, of all callers together, that are watched for news without a server that tells of them."""
 MAX_WATCHED_OF_ONE = 5_000
 """Resources that one person watches, of all servers."""
+
+READ = "resources/read"
+_NOBODY = Origin("")
 
 MAX_URI = 2_048
 """Characters of a URI that can be watched: it is kept as long as somebody watches."""
@@ -111,6 +117,20 @@ class Resources:
 
         Raises ResourceNotFound, NotApproved or TooLarge.
         """
+        return (await self._find_and_read(uri, by, owner))[1]
+
+    async def read_noted(self, uri: str, by: Reader) -> bytes:
+        """The same where nobody has noted a call yet."""
+        began, origin = time.perf_counter(), _NOBODY
+        try:
+            origin, result = await self._find_and_read(uri, by)
+        except BaseException as ended:
+            self._sides.noted(_reading(uri, by, origin), began, ended)
+            raise
+        self._sides.noted(_reading(uri, by, origin), began, Reply(result))
+        return result
+
+    async def _find_and_read(self, uri: str, by: Reader, owner: str = "") -> tuple[Origin, bytes]:
         wrapped = uris.unwrap(uri)
         whose, native = wrapped or (owner, uri)
         for known, provider in self._known(by.caller):
@@ -123,7 +143,8 @@ class Resources:
                     from clawft.wire import resource_links  # only where URIs are shared
 
                     read = await worked_on(read, known.origin.server, partial(resource_links.in_contents, read, spell))
-                return await self._sides.passing(f"the resource {native} of {known.owner}", known.origin, read)
+                what = f"the resource {native} of {known.owner}"
+                return known.origin, await self._sides.passing(what, known.origin, read)
         raise ResourceNotFound(uri)
 
     def _spell(self, known: RegisteredProvider, caller: Caller, native: str, asked: str) -> Callable[[str], str] | None:
@@ -251,6 +272,11 @@ class Resources:
 
 def _use(known: RegisteredProvider, uri: str, by: Reader) -> BesideUse:
     return BesideUse(RESOURCES, known.origin, by.caller, msgspec.json.encode({"uri": uri}), by.talk)
+
+
+def _reading(uri: str, by: Reader, origin: Origin) -> Call:
+    """How it is noted."""
+    return Call(by.caller, READ, Tool(READ, b""), origin, msgspec.json.encode({"uri": uri}))
 
 
 def _as_it_is(uri: str) -> str:
