@@ -7,9 +7,8 @@ from msgspec import Meta, Struct
 from clawft.builtin.git import words
 from clawft.builtin.git.log import commit_of, head_of
 from clawft.builtin.git.page import lines_of
-from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.staging import stage
-from clawft.builtin.git.status import RepoPath
 from clawft.builtin.recipe import recipe
 from clawft.errors import InvalidArguments
 

@@ -6,9 +6,8 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, text
-from clawft.builtin.git.repo import Git
+from clawft.builtin.git.repo import Git, RepoPath
 from clawft.builtin.git.run import understood
-from clawft.builtin.git.status import RepoPath
 from clawft.builtin.recipe import recipe
 
 FORMAT = "--format=%(refname:lstrip=2)%00%(HEAD)%00%(symref)%00"

@@ -8,9 +8,9 @@ from clawft.builtin.git import words
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.identity import identity
 from clawft.builtin.git.page import text
-from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.staging import check_resolved, stage
-from clawft.builtin.git.status import RepoPath, read_status
+from clawft.builtin.git.status import read_status
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed
 

@@ -6,10 +6,9 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, shorten, text
-from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.repository_paths import RepositoryPaths
 from clawft.builtin.git.settings import BOUNDS
-from clawft.builtin.git.status import RepoPath
 from clawft.builtin.recipe import recipe
 
 STAGES = {"1": "base", "2": "ours", "3": "theirs"}

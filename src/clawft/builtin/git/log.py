@@ -8,8 +8,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.git import words
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, text
-from clawft.builtin.git.repo import Git, Repo
-from clawft.builtin.git.status import RepoPath
+from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
 from clawft.provider.keeps import FIRST

@@ -11,8 +11,8 @@ from clawft.builtin.git.identity import identity
 from clawft.builtin.git.log import head_of
 from clawft.builtin.git.page import lines_of
 from clawft.builtin.git.remote import RemoteName, current_branch, fetch_refs
-from clawft.builtin.git.repo import Git, Repo
-from clawft.builtin.git.status import RepoPath, conflicts_after
+from clawft.builtin.git.repo import Git, Repo, RepoPath
+from clawft.builtin.git.status import conflicts_after
 from clawft.builtin.recipe import recipe
 
 

@@ -13,9 +13,8 @@ from clawft.builtin.git.failure import failed
 from clawft.builtin.git.hostile_config import GitWork, untrusted
 from clawft.builtin.git.page import lines_of, text
 from clawft.builtin.git.progress import GitProgress
-from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.run import GitOutput
-from clawft.builtin.git.status import RepoPath
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
 

@@ -6,8 +6,9 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from clawft.builtin.git.cell import CellSurroundings, RunPurpose, cell_now, surroundings_of
 from clawft.builtin.git.failure import failed
@@ -20,6 +21,8 @@ from clawft.builtin.process import path_of
 from clawft.provider.context import ToolContext
 from clawft.provider.manifest import check_path, places
 from clawft.sandbox.bounds import is_within
+
+RepoPath = Annotated[str, Meta(description="folder of the repository, relative to the workspace")]
 
 MOST_REMEMBERED = 256
 NO_TREE = os.devnull

@@ -12,8 +12,7 @@ from clawft.builtin.git.diff import Context, DiffEntry, WithHunks, changes, empt
 from clawft.builtin.git.log import LogEntry, commit_of, read_log
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of, shorten, text
 from clawft.builtin.git.patch import DiffSlice
-from clawft.builtin.git.repo import Git, Repo
-from clawft.builtin.git.status import RepoPath
+from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
 

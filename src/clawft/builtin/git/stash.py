@@ -8,8 +8,8 @@ from clawft.builtin.git import words
 from clawft.builtin.git.hostile_config import GitWork
 from clawft.builtin.git.identity import identity
 from clawft.builtin.git.page import lines_of, text
-from clawft.builtin.git.repo import Git, Repo
-from clawft.builtin.git.status import RepoPath, conflicts_after
+from clawft.builtin.git.repo import Git, Repo, RepoPath
+from clawft.builtin.git.status import conflicts_after
 from clawft.builtin.recipe import recipe
 
 Action = Literal["push", "list", "apply", "pop", "drop"]

@@ -1,16 +1,13 @@
 """What has changed in a repository, file by file."""
 
 from collections.abc import Iterator
-from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page_of, text
-from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.run import GitOutput, understood
 from clawft.builtin.recipe import recipe
-
-RepoPath = Annotated[str, Meta(description="folder of the repository, relative to the workspace")]
 
 UNTRACKED = "untracked"
 CONFLICTED = "conflicted"

@@ -6,8 +6,7 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
 from clawft.builtin.git.log import commit_of, head_of
-from clawft.builtin.git.repo import Git
-from clawft.builtin.git.status import RepoPath
+from clawft.builtin.git.repo import Git, RepoPath
 from clawft.builtin.recipe import recipe
 from clawft.errors import InvalidArguments
 

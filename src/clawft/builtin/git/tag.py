@@ -8,9 +8,8 @@ from clawft.builtin.git import words
 from clawft.builtin.git.identity import identity
 from clawft.builtin.git.log import commit_of
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, text
-from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.run import understood
-from clawft.builtin.git.status import RepoPath
 from clawft.builtin.recipe import recipe
 from clawft.errors import InvalidArguments
 

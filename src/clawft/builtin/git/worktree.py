@@ -12,8 +12,7 @@ from clawft.builtin.git.clone import relative_target
 from clawft.builtin.git.destructive_grant import ensure_granted
 from clawft.builtin.git.log import commit_of
 from clawft.builtin.git.page import lines_of, text
-from clawft.builtin.git.repo import Git
-from clawft.builtin.git.status import RepoPath
+from clawft.builtin.git.repo import Git, RepoPath
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
 
