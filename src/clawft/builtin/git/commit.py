@@ -6,16 +6,13 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
 from clawft.builtin.git.failure import failed
-from clawft.builtin.git.identity import identity
+from clawft.builtin.git.identity import AuthorEmail, AuthorName, identity
 from clawft.builtin.git.page import text
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.staging import check_resolved, stage
 from clawft.builtin.git.status import read_status
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed
-
-AuthorName = Annotated[str, Meta(description="else GIT_AUTHOR_NAME, else user.name of git")]
-AuthorEmail = Annotated[str, Meta(description="else GIT_AUTHOR_EMAIL, else user.email of git")]
 
 
 class CommitResult(Struct, frozen=True):

@@ -1,14 +1,18 @@
 """Who commits: as the call says, else the environment, else the configuration; never a guess."""
 
 from collections.abc import Mapping
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
 from clawft.builtin.git.page import text
 from clawft.builtin.git.program import people
 from clawft.builtin.git.repo import Repo
 from clawft.errors import ExecutionFailed
+
+AuthorName = Annotated[str, Meta(description="else GIT_AUTHOR_NAME, else user.name of git")]
+AuthorEmail = Annotated[str, Meta(description="else GIT_AUTHOR_EMAIL, else user.email of git")]
 
 
 class IdentitySources(Struct, frozen=True):

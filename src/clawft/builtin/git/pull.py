@@ -5,9 +5,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
-from clawft.builtin.git.commit import AuthorEmail, AuthorName
 from clawft.builtin.git.hostile_config import GitWork
-from clawft.builtin.git.identity import identity
+from clawft.builtin.git.identity import AuthorEmail, AuthorName, identity
 from clawft.builtin.git.log import head_of
 from clawft.builtin.git.page import lines_of
 from clawft.builtin.git.remote import RemoteName, current_branch, fetch_refs
