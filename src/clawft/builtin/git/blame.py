@@ -13,7 +13,8 @@ from clawft.builtin.confine import place
 from clawft.builtin.git import words
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.log import UNKNOWN, commit_of
-from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of, shorten, text
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of, shorten
+from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
@@ -86,10 +87,10 @@ def parse_blame(said: bytes) -> list[BlameLine]:
     commit, number = b"", 0
     for line in said.split(b"\n"):
         if line.startswith(b"\t"):
-            content = shorten(text(line[1:]))
+            content = shorten(decoded(line[1:]))
             lines.append(BlameLine(number, commit.decode(), authors.get(commit) or UNKNOWN, content))
         elif line.startswith(b"author "):
-            authors[commit] = text(line[7:])
+            authors[commit] = decoded(line[7:])
         elif found := _HEAD.fullmatch(line):
             commit, number = found[1], int(found[2])
     return lines

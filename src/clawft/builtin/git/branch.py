@@ -5,9 +5,9 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
-from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, text
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page
+from clawft.builtin.git.reading import decoded, records, understood
 from clawft.builtin.git.repo import Git, RepoPath
-from clawft.builtin.git.run import understood
 from clawft.builtin.recipe import recipe
 
 FORMAT = "--format=%(refname:lstrip=2)%00%(HEAD)%00%(symref)%00"
@@ -45,11 +45,9 @@ async def branch(
 
 def parse_branches(said: bytes) -> tuple[list[str], str | None]:
     """All names, and the one that is checked out. `origin/HEAD` is only another name for a branch of the remote."""
-    fields = text(said).replace("\0\n", "\0").split("\0")
     names: list[str] = []
     current = None
-    for at in range(0, len(fields) - FIELDS, FIELDS):
-        name, mark, alias = fields[at : at + FIELDS]
+    for name, mark, alias in records(decoded(said).replace("\0\n", "\0"), FIELDS):
         names += [] if alias else [name]
         current = name if mark == "*" else current
     return names, current

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.git import words
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.identity import AuthorEmail, AuthorName, identity
-from clawft.builtin.git.page import text
+from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.staging import check_resolved, stage
 from clawft.builtin.git.status import read_status
@@ -55,5 +55,5 @@ async def make_commit(repo: Repo, message: str, who: dict[str, str]) -> CommitRe
         if not said.err.strip():
             raise ExecutionFailed(f"{repo.tool}: nothing to commit", hint="git__status shows what has changed")
         raise failed(repo.tool, said)
-    oid, _, told = text(await repo.ask("log", "-1", "--no-show-signature", "--format=%H%x00%B")).partition("\0")
+    oid, _, told = decoded(await repo.ask("log", "-1", "--no-show-signature", "--format=%H%x00%B")).partition("\0")
     return CommitResult(oid, told.strip("\n"))

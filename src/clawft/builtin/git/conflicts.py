@@ -5,7 +5,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, shorten, text
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, shorten
+from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.repository_paths import RepositoryPaths
 from clawft.builtin.git.settings import BOUNDS
@@ -78,7 +79,7 @@ async def conflicts(
 def parse_unmerged(said: bytes) -> list[Conflict]:
     """`mode id stage\\tpath`, one for each version there is."""
     sides: dict[str, dict[str, Side]] = {}
-    for record in filter(None, text(said).split("\0")):
+    for record in filter(None, decoded(said).split("\0")):
         head, _, path = record.partition("\t")
         mode, oid, number = head.split(" ")
         sides.setdefault(path, {})[STAGES[number]] = Side(oid, mode)
@@ -96,7 +97,7 @@ async def _filled(repo: Repo, found: list[Conflict]) -> list[Conflict]:
         said = await repo.attempt("cat-file", "blob", side.oid)
         if said.code != 0 or b"\0" in said.out:  # a submodule, or binary
             return side
-        return Side(side.oid, side.mode, shorten(text(said.out), BOUNDS.side_chars))
+        return Side(side.oid, side.mode, shorten(decoded(said.out), BOUNDS.side_chars))
 
     return [
         Conflict(each.path, await fill(each.base), await fill(each.ours), await fill(each.theirs))

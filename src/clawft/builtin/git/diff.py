@@ -11,8 +11,8 @@ from clawft.builtin.git.failure import failed
 from clawft.builtin.git.log import head_of
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of
 from clawft.builtin.git.patch import DiffPage, DiffSlice, FileDiff, Hunk, parse_counts, parse_patch
+from clawft.builtin.git.reading import understood
 from clawft.builtin.git.repo import Git, Repo, RepoPath
-from clawft.builtin.git.run import understood
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
 

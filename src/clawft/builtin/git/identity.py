@@ -6,8 +6,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
-from clawft.builtin.git.page import text
 from clawft.builtin.git.program import people
+from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Repo
 from clawft.errors import ExecutionFailed
 
@@ -51,5 +51,5 @@ def resolve(sources: IdentitySources) -> dict[str, str]:
 
 def parse(said: bytes) -> dict[str, str]:
     """`key\\nvalue\\0`; the last one wins, as it does for git."""
-    pairs = (record.partition("\n") for record in text(said).split("\0") if record)
+    pairs = (record.partition("\n") for record in decoded(said).split("\0") if record)
     return {key: value for key, _, value in pairs}

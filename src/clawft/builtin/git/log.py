@@ -7,7 +7,8 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
 from clawft.builtin.git.failure import failed
-from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, text
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of
+from clawft.builtin.git.reading import decoded, records
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
@@ -73,9 +74,7 @@ async def read_log(repo: Repo, tips: list[str], where: list[str], skip: int, cou
 
 
 def parse_log(said: bytes) -> list[LogEntry]:
-    fields = text(said).split("\0")
-    records = (fields[at : at + FIELDS] for at in range(0, len(fields) - FIELDS + 1, FIELDS))
-    return [_entry(*record) for record in records]
+    return [_entry(*record) for record in records(decoded(said), FIELDS)]
 
 
 def _entry(oid: str, author: str, email: str, when: str, parents: str, message: str) -> LogEntry:

@@ -64,8 +64,3 @@ def lines_of(head: str, lines: Sequence[str], next_cursor: str | None) -> str:
     if next_cursor is not None:
         shown.append(f"there is more: cursor={next_cursor}")
     return "\n".join(shown)
-
-
-def text(raw: bytes) -> str:
-    """Names and contents as text: bytes that are no UTF-8 are spelled out."""
-    return raw.decode("utf-8", "backslashreplace")

@@ -12,7 +12,8 @@ from io import BytesIO
 import msgspec
 from msgspec import Struct
 
-from clawft.builtin.git.page import shorten, text
+from clawft.builtin.git.page import shorten
+from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.settings import BOUNDS
 
 STATUS = {
@@ -105,8 +106,8 @@ def _files(words: Iterator[bytes]) -> Iterator[FileDiff]:
     for word in words:
         if word.startswith(b":"):
             letter = chr(word.split(b" ")[4][0])
-            first = text(next(words))
-            second = text(next(words)) if letter in "RC" else first
+            first = decoded(next(words))
+            second = decoded(next(words)) if letter in "RC" else first
             yield FileDiff(STATUS[letter], None if letter == "A" else first, None if letter == "D" else second)
 
 
@@ -131,7 +132,7 @@ def _counts(words: Iterator[bytes]) -> Iterator[tuple[str, int, int, bool]]:
             next(words)
             name = next(words)
         binary = added == b"-"
-        yield text(name), 0 if binary else int(added), 0 if binary else int(deleted), binary
+        yield decoded(name), 0 if binary else int(added), 0 if binary else int(deleted), binary
 
 
 def _counted(files: Sequence[FileDiff], counts: Sequence[tuple[str, int, int, bool]]) -> list[FileDiff]:
@@ -195,7 +196,7 @@ def _section(lines: _Lines, tally: _Tally) -> Iterator[Hunk]:
         line = lines.take()
         found = _HUNK.fullmatch(line)
         if found is not None:
-            empty = Hunk(int(found[1]), int(found[2] or 1), int(found[3]), int(found[4] or 1), text(found[5]), [])
+            empty = Hunk(int(found[1]), int(found[2] or 1), int(found[3]), int(found[4] or 1), decoded(found[5]), [])
             yield from pieces(empty, _lines_of(empty, lines, tally))
         elif line.startswith((b"Binary files ", b"GIT binary patch")):
             tally.binary = True
@@ -211,7 +212,7 @@ def _lines_of(hunk: Hunk, lines: _Lines, tally: _Tally) -> Iterator[str]:
         right -= sign in (b" ", b"+")
         tally.deletions += sign == b"-"
         tally.additions += sign == b"+"
-        yield shorten(text(line))
+        yield shorten(decoded(line))
 
 
 # ── long hunks ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -11,8 +11,9 @@ from clawft.builtin.git.clone import local_source
 from clawft.builtin.git.destructive_grant import ensure_granted
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.hostile_config import GitWork, untrusted
-from clawft.builtin.git.page import lines_of, text
+from clawft.builtin.git.page import lines_of
 from clawft.builtin.git.progress import GitProgress
+from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.run import GitOutput
 from clawft.builtin.recipe import recipe
@@ -138,7 +139,7 @@ async def protocols_of(repo: Repo, remote: str, *, pushing: bool = False) -> lis
     if said.code != 0:
         raise InvalidArguments(f"{repo.tool}: there is no remote '{remote}'", hint="see git config remote.<name>.url")
     git, protocols = repo.git, set[str]()
-    for url in text(said.out).splitlines():
+    for url in decoded(said.out).splitlines():
         address = read_address(repo.tool, url)
         check_address(repo.tool, address, git.settings.manifest(), local=git.settings.local)
         if address.protocol == "file":
@@ -153,18 +154,18 @@ async def current_branch(repo: Repo) -> str:
     said = await repo.attempt("symbolic-ref", "--quiet", "HEAD")
     if said.code != 0:
         raise ExecutionFailed(f"{repo.tool}: no branch is checked out", hint="name one, or git__switch to one")
-    return text(said.out).strip()
+    return decoded(said.out).strip()
 
 
 async def _refs(repo: Repo) -> dict[str, str]:
     said = await repo.ask("for-each-ref", "--format=%(refname) %(objectname) %(symref)", "refs/remotes/", "refs/tags/")
-    records = (line.split(" ") for line in text(said).splitlines())
+    records = (line.split(" ") for line in decoded(said).splitlines())
     return {ref: oid for ref, oid, alias in records if not alias}
 
 
 def parse_push(tool: str, said: GitOutput) -> list[PushedRef]:
     """`<flag>\\t<from>:<to>\\t<summary>`, from `git push --porcelain`. A rejected ref is an error."""
-    lines = [line.split("\t") for line in text(said.out).splitlines() if "\t" in line]
+    lines = [line.split("\t") for line in decoded(said.out).splitlines() if "\t" in line]
     refs = [
         PushedRef(fields[1].rpartition(":")[2], FLAGS[fields[0]], fields[2]) for fields in lines if fields[0] in FLAGS
     ]

@@ -1,8 +1,6 @@
 """One git process from its start to its end: what it says is bounded, and how it ends badly is an error of the tool."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
 
 from msgspec import Struct
 
@@ -10,11 +8,6 @@ from clawft.builtin import process
 from clawft.builtin.process import ProcessStart, Tail
 from clawft.errors import ExecutionFailed, SpawnFailed
 from clawft.sandbox.cell import Cell
-
-T = TypeVar("T")
-
-LARGE = 256 * 1024
-"""Output above this is read in a thread."""
 
 Listen = Callable[[bytes], None]
 """Gets what git says on stderr while it runs."""
@@ -73,11 +66,6 @@ async def run(
     if ended.timed_out:
         raise ExecutionFailed(f"{tool}: git took longer than {limits.seconds:g} s and was ended")
     return GitOutput(ended.status, bytes(heard.out), heard.err.text())
-
-
-async def understood(parse: Callable[[bytes], T], said: bytes) -> T:
-    """What was said, read. Much of it in a thread: it would hold everybody else up."""
-    return parse(said) if len(said) < LARGE else await asyncio.to_thread(parse, said)
 
 
 class _Heard:

@@ -10,8 +10,9 @@ from msgspec import Meta, Struct
 from clawft.builtin.git import words
 from clawft.builtin.git.diff import Context, DiffEntry, WithHunks, changes, empty_tree, line_of, told
 from clawft.builtin.git.log import LogEntry, commit_of, read_log
-from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of, shorten, text
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of, shorten
 from clawft.builtin.git.patch import DiffSlice
+from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
@@ -76,7 +77,7 @@ async def content_of(repo: Repo, commit: str, file: str) -> bytes:
 
 def _file(commit: LogEntry, data: bytes, offset: int, limit: int) -> ShowResult:
     """Line by line, so that a long file can be read on."""
-    shown = [shorten(text(line)) for line in islice(_lines(data), offset, offset + limit + 1)]
+    shown = [shorten(decoded(line)) for line in islice(_lines(data), offset, offset + limit + 1)]
     count = fitting(shown, limit)
     after = str(offset + count) if count < len(shown) else None
     return ShowResult(commit, content="\n".join(shown[:count]), next_cursor=after)

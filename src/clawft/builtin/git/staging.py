@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from clawft.builtin.git.failure import unseen
 from clawft.builtin.git.hostile_config import untrusted
-from clawft.builtin.git.page import text
+from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Repo
 from clawft.builtin.git.settings import DRAFT
 from clawft.builtin.git.status import StatusRecord, read_status
@@ -21,7 +21,7 @@ async def stage(repo: Repo, paths: Sequence[str] | None) -> list[str]:
     Not by `git add`: that looks into submodules, with their configuration, which nobody checked.
     """
     known = (await read_status(repo, renames=False)).changes
-    changes = [each for each in known if not _is_draft(each) and not repo.is_ours(text(each.path))]
+    changes = [each for each in known if not _is_draft(each) and not repo.is_ours(decoded(each.path))]
     chosen = changes if paths is None else _chosen(repo.tool, changes, paths)
     if paths is None:
         check_resolved(repo.tool, changes)
@@ -35,11 +35,11 @@ async def stage(repo: Repo, paths: Sequence[str] | None) -> list[str]:
     for how, names in (("--remove", gone), ("--add", there)):
         if names:
             await repo.ask("update-index", "-z", how, "--stdin", stdin=b"\0".join(names) + b"\0", write=True)
-    return [text(change.path.rstrip(b"/")) for change in changed]
+    return [decoded(change.path.rstrip(b"/")) for change in changed]
 
 
 def check_resolved(tool: str, changes: Sequence[StatusRecord]) -> None:
-    conflicted = [text(change.path) for change in changes if change.conflicted]
+    conflicted = [decoded(change.path) for change in changes if change.conflicted]
     if conflicted:
         raise ExecutionFailed(
             f"{tool}: conflicts are not resolved: {', '.join(conflicted[:5])}",
@@ -70,7 +70,7 @@ async def _check_seen(repo: Repo, gone: Sequence[bytes]) -> None:
     """What git does not see in its cell is gone to it, and would be gone from the next commit."""
     hidden = await asyncio.to_thread(_first_there, os.fsencode(repo.place.top), gone) if gone else None
     if hidden is not None:
-        raise unseen(repo.tool, text(hidden))
+        raise unseen(repo.tool, decoded(hidden))
 
 
 def _first_there(top: bytes, paths: Sequence[bytes]) -> bytes | None:
@@ -92,4 +92,6 @@ async def _check_filters(repo: Repo, names: Sequence[bytes]) -> None:
     words = said.split(b"\0")
     for name, _, value in zip(words[::3], words[1::3], words[2::3], strict=False):
         if value not in NO_FILTER:
-            raise untrusted(repo.tool, f"'{text(name)}' is to pass the filter '{text(value)}', which is a program")
+            raise untrusted(
+                repo.tool, f"'{decoded(name)}' is to pass the filter '{decoded(value)}', which is a program"
+            )

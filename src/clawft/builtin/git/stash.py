@@ -7,7 +7,8 @@ from msgspec import Meta, Struct
 from clawft.builtin.git import words
 from clawft.builtin.git.hostile_config import GitWork
 from clawft.builtin.git.identity import identity
-from clawft.builtin.git.page import lines_of, text
+from clawft.builtin.git.page import lines_of
+from clawft.builtin.git.reading import decoded, records
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.status import conflicts_after
 from clawft.builtin.recipe import recipe
@@ -77,6 +78,5 @@ async def _list(repo: Repo) -> list[StashEntry]:
     said = await repo.ask(
         "log", "-g", "-z", "--no-show-signature", "--format=tformat:%H%x00%gs%x00%ct", "refs/stash", "--"
     )
-    fields = text(said).split("\0")
-    records = (fields[at : at + FIELDS] for at in range(0, len(fields) - FIELDS + 1, FIELDS))
-    return [StashEntry(number, oid, told, int(when)) for number, (oid, told, when) in enumerate(records)]
+    found = enumerate(records(decoded(said), FIELDS))
+    return [StashEntry(number, oid, told, int(when)) for number, (oid, told, when) in found]

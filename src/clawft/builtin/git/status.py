@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page_of, text
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page_of
+from clawft.builtin.git.reading import decoded, understood
 from clawft.builtin.git.repo import Git, Repo, RepoPath
-from clawft.builtin.git.run import GitOutput, understood
+from clawft.builtin.git.run import GitOutput
 from clawft.builtin.recipe import recipe
 
 UNTRACKED = "untracked"
@@ -120,7 +121,7 @@ async def conflicts_after(repo: Repo, said: GitOutput) -> list[str]:
     """The files that keep a merge from its end; none if it went well. ExecutionFailed if it is not for conflicts."""
     if said.code == 0:
         return []
-    conflicts = [text(change.path) for change in (await read_status(repo)).changes if change.conflicted]
+    conflicts = [decoded(change.path) for change in (await read_status(repo)).changes if change.conflicted]
     if not conflicts:
         repo.check(said)
     return conflicts
@@ -133,7 +134,7 @@ def parse_status(said: bytes) -> StatusReading:
     records = _records(said)
     for record in records:
         if record.startswith(b"# "):
-            key, _, value = text(record[2:]).partition(" ")
+            key, _, value = decoded(record[2:]).partition(" ")
             heads[key] = value
         elif record:
             changes.append(_change(record, records))
@@ -170,9 +171,9 @@ def _tracked(fields: list[bytes], path: bytes, old_path: bytes | None) -> Status
 
 
 def _entry(change: StatusRecord) -> StatusEntry:
-    old = None if change.old_path is None else text(change.old_path)
+    old = None if change.old_path is None else decoded(change.old_path)
     staged = "" if change.untracked or change.conflicted else WORDS.get(change.index, "")
-    return StatusEntry(text(change.path), change.words(), staged, old)
+    return StatusEntry(decoded(change.path), change.words(), staged, old)
 
 
 def _distance(told: str) -> tuple[int, int]:

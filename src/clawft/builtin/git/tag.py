@@ -7,9 +7,9 @@ from msgspec import Meta, Struct
 from clawft.builtin.git import words
 from clawft.builtin.git.identity import identity
 from clawft.builtin.git.log import commit_of
-from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, text
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page
+from clawft.builtin.git.reading import decoded, records, understood
 from clawft.builtin.git.repo import Git, Repo, RepoPath
-from clawft.builtin.git.run import understood
 from clawft.builtin.recipe import recipe
 from clawft.errors import InvalidArguments
 
@@ -78,6 +78,5 @@ async def _create(repo: Repo, name: str, commit: str, message: str) -> None:
 
 
 def parse_tags(said: bytes) -> list[Tag]:
-    fields = text(said).replace("\0\n", "\0").split("\0")
-    records = (fields[at : at + FIELDS] for at in range(0, len(fields) - FIELDS, FIELDS))
-    return [Tag(name, commit or oid, subject if commit else "") for name, oid, commit, subject in records]
+    found = records(decoded(said).replace("\0\n", "\0"), FIELDS)
+    return [Tag(name, commit or oid, subject if commit else "") for name, oid, commit, subject in found]

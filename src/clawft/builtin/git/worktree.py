@@ -11,7 +11,8 @@ from clawft.builtin.git import words
 from clawft.builtin.git.clone import relative_target
 from clawft.builtin.git.destructive_grant import ensure_granted
 from clawft.builtin.git.log import commit_of
-from clawft.builtin.git.page import lines_of, text
+from clawft.builtin.git.page import lines_of
+from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, RepoPath
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
@@ -70,7 +71,7 @@ async def worktree(
 
 def parse_trees(said: bytes) -> list[Worktree]:
     """`git worktree list --porcelain -z`: one record per tree, each a few `key value`."""
-    records = (dict(_pair(line) for line in record.split("\0")) for record in text(said).split("\0\0") if record)
+    records = (dict(_pair(line) for line in record.split("\0")) for record in decoded(said).split("\0\0") if record)
     return [
         Worktree(
             path=record["worktree"],
