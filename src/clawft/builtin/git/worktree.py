@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from clawft.builtin.git import words
 from clawft.builtin.git.clone import relative_target
@@ -105,6 +106,4 @@ def _place(git: Git, path: str, action: Action) -> Path:
 def _relative(tree: Worktree, root: Path) -> Worktree:
     if not Path(tree.path).is_relative_to(root):
         return tree
-    return Worktree(
-        str(Path(tree.path).relative_to(root)), tree.head, tree.branch, tree.bare, tree.locked, tree.prunable
-    )
+    return replace(tree, path=str(Path(tree.path).relative_to(root)))
