@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clawft.builtin import confine
-from clawft.builtin.confine import MAX_PATH_CHARS, open_file, open_folder, place, resolve
+from clawft.builtin.confine import MAX_PATH_CHARS, confined, open_file, open_folder, resolve
 from clawft.errors import ExecutionFailed, PermissionDenied, ToolError
 from tests.requirements import requirement
 
@@ -26,7 +26,7 @@ def outside(tmp_path: Path) -> Path:
 
 
 def read(root: Path, path: str) -> str:
-    with place(root, path, "ide") as found, open_file(found) as file:
+    with confined(root, path, "ide") as found, open_file(found) as file:
         return file.read().decode()
 
 
@@ -143,7 +143,7 @@ def test_a_file_swapped_for_a_link_before_it_is_opened_leads_nowhere(workspace: 
     (workspace / "x").write_text("harmless")
 
     def swap_then_open() -> None:
-        with place(workspace, "x", "ide") as found:
+        with confined(workspace, "x", "ide") as found:
             (workspace / "x").unlink()
             (workspace / "x").symlink_to(outside / "secret.txt")
             open_file(found)
@@ -156,7 +156,7 @@ def test_a_file_swapped_for_a_link_before_it_is_opened_leads_nowhere(workspace: 
 def test_a_parent_swapped_after_the_walk_is_still_the_folder_that_was_checked(workspace: Path, outside: Path) -> None:
     (workspace / "a").mkdir()
     (workspace / "a" / "secret.txt").write_text("harmless")
-    with place(workspace, "a/secret.txt", "ide") as found:
+    with confined(workspace, "a/secret.txt", "ide") as found:
         (workspace / "a").rename(workspace / "moved")
         (workspace / "a").symlink_to(outside)
         with open_file(found) as file:

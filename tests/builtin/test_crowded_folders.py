@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from clawft.builtin import tree
-from clawft.builtin.confine import place
+from clawft.builtin.confine import confined
 from clawft.builtin.file import MAX_LISTED_CHARS
 from clawft.model import CallToolResult
 from tests.builtin.ide.agent import agent
@@ -28,7 +28,7 @@ def test_names_come_in_order_however_few_are_held(workspace: Path, monkeypatch: 
     for path in wanted:
         (workspace / path).parent.mkdir(exist_ok=True)
         (workspace / path).write_text("")
-    with place(workspace, ".", "list") as top:
+    with confined(workspace, ".", "list") as top:
         found = [name for name, _ in tree.walk_tree(top, recursive=True)]
     assert sorted(found) == sorted([*wanted, "a", "a/b"])
     assert [name for name in found if "/" not in name] == [*(f"{number:02}" for number in range(21)), "a"]
@@ -40,7 +40,7 @@ def test_a_folder_of_many_files_fills_no_memory(workspace: Path, monkeypatch: py
         os.close(os.open(workspace / f"{number:05}{'x' * 200}", os.O_CREAT | os.O_WRONLY))
     tracemalloc.start()
     try:
-        with place(workspace, ".", "list") as top:
+        with confined(workspace, ".", "list") as top:
             assert sum(1 for _ in tree.walk_tree(top, recursive=False)) == 8_000
         assert tracemalloc.get_traced_memory()[1] < 1024 * 1024  # all names take more than two
     finally:

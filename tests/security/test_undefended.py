@@ -390,7 +390,7 @@ def test_a_workspace_that_is_a_home_holds_our_folder(home: Path, monkeypatch: py
     home.mkdir(exist_ok=True)
     (home / "gateway.token").write_text("secret")
     monkeypatch.setattr(confine, "home", lambda: Path("/nowhere"))
-    with confine.place(home.parent, f"{home.name}/gateway.token", "read") as found:
+    with confine.confined(home.parent, f"{home.name}/gateway.token", "read") as found:
         descriptor = found.open(os.O_RDONLY)
     with open(descriptor, "rb") as file:
         assert file.read() == b"secret"

@@ -50,7 +50,7 @@ class ConfinedPath:
 
 
 @contextmanager
-def place(root: Path, path: str, tool: str, *, create: bool = False, missing: str = "") -> Generator[ConfinedPath]:
+def confined(root: Path, path: str, tool: str, *, create: bool = False, missing: str = "") -> Generator[ConfinedPath]:
     """Find `path` beneath `root`; `create` makes missing folders on the way, which are gone again if it fails, and
     `missing` says what to do about one.
 
@@ -72,16 +72,16 @@ def place(root: Path, path: str, tool: str, *, create: bool = False, missing: st
 def resolve(root: Path, path: str, tool: str) -> Path:
     """The real path of something that exists inside `root`: for programs that take paths only.
 
-    Between this check and their use a parent can still be swapped; where we open things ourselves, use `place`.
+    Between this check and their use a parent can still be swapped; where we open things ourselves, use `confined`.
     """
-    with place(root, path, tool) as found:
+    with confined(root, path, tool) as found:
         found.stat()
         return Path(os.path.realpath(root), found.relative)
 
 
 def open_folder(root: Path, path: str, tool: str) -> int:
     """A descriptor of the folder; the caller closes it."""
-    with place(root, path, tool) as found:
+    with confined(root, path, tool) as found:
         return found.open(os.O_RDONLY | os.O_DIRECTORY)
 
 

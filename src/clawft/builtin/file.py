@@ -11,7 +11,7 @@ from typing import Annotated, BinaryIO, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
-from clawft.builtin.confine import ConfinedPath, check_regular, open_file, place
+from clawft.builtin.confine import ConfinedPath, check_regular, confined, open_file
 from clawft.builtin.search import Matches, Query, search_tree
 from clawft.builtin.tree import walk_tree
 from clawft.errors import ExecutionFailed, PermissionDenied
@@ -76,11 +76,11 @@ async def read(
     """Read a text file of the workspace, whole or a range of lines."""
 
     def text(lines: int, begins: int = 0) -> str | None:
-        with _place(ctx, path, "read") as found, open_file(found) as file:
+        with _confined(ctx, path, "read") as found, open_file(found) as file:
             return None if lines and _is_large(file) else _text(file, path, lines, limit, begins)
 
     def start() -> int:
-        with _place(ctx, path, "read") as found, open_file(found) as file:
+        with _confined(ctx, path, "read") as found, open_file(found) as file:
             _check_text(file, path)
             return _skip(file, path, offset)
 
@@ -107,7 +107,7 @@ def write(
     """
     data = content.encode()
     refuse_steering("write", path)
-    with _place(ctx, path, "write", create=create_dirs, missing="create_dirs makes the folders") as found:
+    with _confined(ctx, path, "write", create=create_dirs, missing="create_dirs makes the folders") as found:
         refuse_steering("write", found.relative)  # where a symlink leads
         replace_file(found, data)
         return WrittenFile(found.relative, len(data))
@@ -129,7 +129,7 @@ async def list_files(
     """List a folder of the workspace. With `recursive` everything beneath it, except what lies in `.git`."""
 
     def look() -> Listing:
-        with _place(ctx, path, "list") as found:
+        with _confined(ctx, path, "list") as found:
             if not stat.S_ISDIR(found.stat().st_mode):
                 raise ExecutionFailed(f"list: not a folder: '{path}'", hint="use read for a file")
             return _listing(walk_tree(found, recursive), limit)
@@ -150,18 +150,18 @@ async def search(
     """Find lines that contain a text in the files of the workspace. Skips `.git`, binary files and very large ones."""
 
     def look() -> Matches:
-        with _place(ctx, path, "search") as found:
+        with _confined(ctx, path, "search") as found:
             found.stat()
             return search_tree(found, Query(pattern, glob, regex, limit))
 
     return await _in_turn(_searches, ctx, look)
 
 
-def _place(
+def _confined(
     ctx: ToolContext, path: str, tool_name: str, *, create: bool = False, missing: str = ""
 ) -> AbstractContextManager[ConfinedPath]:
     check_path(MANIFEST, tool_name, ctx.workspace.resolve(), places(ctx.workspace))
-    return place(ctx.workspace, path, tool_name, create=create, missing=missing)
+    return confined(ctx.workspace, path, tool_name, create=create, missing=missing)
 
 
 TOOLS = (read, write, list_files, search)

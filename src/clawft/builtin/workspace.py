@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
 
-from clawft.builtin.confine import ConfinedPath, open_file, place
+from clawft.builtin.confine import ConfinedPath, confined, open_file
 from clawft.builtin.tree import walk_tree
 from clawft.errors import BadParams, ToolError, ToolNotFound
 from clawft.link.share.workshop import made_in_turn
@@ -126,7 +126,7 @@ class WorkspaceProvider(FunctionProvider):
 
     def _texts(self) -> Iterator[tuple[str, os.stat_result]]:
         try:
-            with place(self.workspace, ".", NAMESPACE) as top:
+            with confined(self.workspace, ".", NAMESPACE) as top:
                 for name, status in walk_tree(top, recursive=False, most=MAX_LOOKED_AT):
                     if not name.startswith(".") and stat.S_ISREG(status.st_mode) and Path(name).suffix in _MIME:
                         yield name, status
@@ -134,7 +134,7 @@ class WorkspaceProvider(FunctionProvider):
             return  # a workspace that is gone has no files
 
     def _content(self, path: str, uri: str) -> ResourceContent:
-        with place(self.workspace, path, "read") as found, open_file(found) as file:
+        with confined(self.workspace, path, "read") as found, open_file(found) as file:
             data = file.read(MAX_RESOURCE_BYTES + 1)
         if len(data) > MAX_RESOURCE_BYTES:
             raise BadParams(
@@ -145,7 +145,7 @@ class WorkspaceProvider(FunctionProvider):
     def _paths(self, value: str) -> list[str]:
         folder, _, start = value.rpartition("/")
         try:
-            with place(self.workspace, folder or ".", "complete") as found:
+            with confined(self.workspace, folder or ".", "complete") as found:
                 return list(islice(_beginning_with(found, start), MAX_COMPLETIONS))
         except ToolError:
             return []

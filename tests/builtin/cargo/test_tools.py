@@ -10,7 +10,7 @@ import pytest
 
 from clawft.builtin.cargo.arguments import MANIFEST_PATH
 from clawft.builtin.cargo.family import DEFAULT_TIMEOUT_S, MANIFEST
-from clawft.builtin.cargo.run import confined, environment
+from clawft.builtin.cargo.run import environment, with_manifest_inside
 from clawft.errors import ExecutionFailed, PermissionDenied, ToolError
 from clawft.provider.manifest import Manifest, Permissions
 from tests.builtin.build.trusting import Listener, call_as, provider_of
@@ -175,7 +175,7 @@ def test_a_manifest_inside_is_named_by_its_real_path(workspace: Path) -> None:
     (workspace / "sub").mkdir()
     (workspace / "sub" / "Cargo.toml").write_text("")
     real = workspace.resolve()
-    argv, ruling = confined(["build", MANIFEST_PATH, "Cargo.toml"], real / "sub", workspace)
+    argv, ruling = with_manifest_inside(["build", MANIFEST_PATH, "Cargo.toml"], real / "sub", workspace)
     assert argv == ["build", MANIFEST_PATH, str(real / "sub" / "Cargo.toml")]
     assert ruling == real / "sub"
 

@@ -7,7 +7,7 @@ import os
 from collections import deque
 from pathlib import Path
 
-from clawft.builtin.confine import place
+from clawft.builtin.confine import confined
 
 FOLDER = ".clawft/logs"
 MAX_LOG_BYTES = 4 * 1024 * 1024
@@ -47,7 +47,7 @@ def _bytes(line: str) -> int:
 def keep_log(workspace: Path, name: str, log: Log) -> str:
     """Write it; the path is relative to the workspace, for `file__read`."""
     path = f"{FOLDER}/{name}-{os.urandom(4).hex()}{_END}"
-    with place(workspace, path, name, create=True) as found:
+    with confined(workspace, path, name, create=True) as found:
         _ignore_in_git(found.folder)
         with open(found.open(_NEW), "w", encoding="utf-8", errors="replace") as file:
             file.write(log.text())

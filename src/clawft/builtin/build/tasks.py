@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.build.family import DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, TaskKind
 from clawft.builtin.build.runner import RUNNERS
-from clawft.builtin.confine import open_file, place
+from clawft.builtin.confine import confined, open_file
 from clawft.errors import ConfigUnparsable, ExecutionFailed, InvalidConfig, did_you_mean
 from clawft.store.document import TomlDocument, parse
 
@@ -130,7 +130,7 @@ def _content(workspace: Path) -> bytes:
     """The file, empty if there is none."""
     if not (workspace / FILE).exists():
         return b""
-    with place(workspace, FILE, "build") as found, open_file(found) as file:
+    with confined(workspace, FILE, "build") as found, open_file(found) as file:
         content = file.read(MAX_FILE_BYTES + 1)
     if len(content) > MAX_FILE_BYTES:
         raise InvalidConfig(f"{FILE} is larger than {MAX_FILE_BYTES} bytes", hint="declare fewer tasks")

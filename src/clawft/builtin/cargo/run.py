@@ -55,7 +55,7 @@ async def run_cargo(
     argv = argv_of(cargo)
     where = await asyncio.to_thread(open_where, ctx.workspace, request.working_dir, tool)
     try:
-        argv, ruling = await asyncio.to_thread(confined, argv, where.path, ctx.workspace)
+        argv, ruling = await asyncio.to_thread(with_manifest_inside, argv, where.path, ctx.workspace)
         await ensure_trusted(tool, ruling, ctx)
         request = await asyncio.to_thread(complete, request) if complete else request
         start = await asyncio.to_thread(_start, argv, where, ruling, request, ctx.workspace)
@@ -65,7 +65,7 @@ async def run_cargo(
         os.close(where.folder)
 
 
-def confined(argv: Sequence[str], where: Path, workspace: Path) -> tuple[list[str], Path]:
+def with_manifest_inside(argv: Sequence[str], where: Path, workspace: Path) -> tuple[list[str], Path]:
     """The same arguments, if cargo will find its manifest inside the workspace; and the folder to be trusted."""
     tool, known = argv[0], places(workspace)
     check_path(MANIFEST, tool, where, known)

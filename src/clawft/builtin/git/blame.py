@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from clawft.builtin.confine import place
+from clawft.builtin.confine import confined
 from clawft.builtin.git import words
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.log import UNKNOWN, commit_of
@@ -76,7 +76,7 @@ def _check_folder(repo: Repo, file: str) -> None:
     """Blame alone follows a link in the place of a folder: PermissionDenied if that leads outside."""
     workspace = Path(os.path.realpath(repo.git.ctx.workspace))
     folder = (repo.place.top / file).parent
-    with suppress(ExecutionFailed), place(workspace, str(folder.relative_to(workspace)), repo.tool):
+    with suppress(ExecutionFailed), confined(workspace, str(folder.relative_to(workspace)), repo.tool):
         pass  # what is not there, git tells better
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from clawft.builtin.confine import place, resolve
+from clawft.builtin.confine import confined, resolve
 from clawft.builtin.git import words
 from clawft.builtin.git.address import RemoteAddress, check_address, read_address
 from clawft.builtin.git.cell import RunPurpose, cell_now, surroundings_of
@@ -114,7 +114,7 @@ def _vacant(git: Git, path: str) -> _Target:
 def relative_target(git: Git, path: str, name: str = "target_path") -> str:
     """Where `path` leads, relative to the workspace; parents may be missing, links may not lead out."""
     try:
-        with place(git.ctx.workspace, path, git.tool) as found:
+        with confined(git.ctx.workspace, path, git.tool) as found:
             path = found.relative
     except ExecutionFailed:
         pass  # on the way something is missing: it will be made
@@ -122,7 +122,7 @@ def relative_target(git: Git, path: str, name: str = "target_path") -> str:
 
 
 def _put(git: Git, draft: Path, path: str) -> str:
-    with place(git.ctx.workspace, path, git.tool, create=True) as found:
+    with confined(git.ctx.workspace, path, git.tool, create=True) as found:
         os.rename(draft, found.name, dst_dir_fd=found.folder)
         return found.relative
 

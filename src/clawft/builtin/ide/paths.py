@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
-from clawft.builtin.confine import check_text, resolve
-from clawft.builtin.confine import place as place_in
+from clawft.builtin.confine import check_text, confined, resolve
 from clawft.errors import ExecutionFailed, IdeFileNotFound, PermissionDenied
 
 TOOL = "ide"
@@ -35,7 +34,7 @@ def find_new(roots: Sequence[Path], path: str) -> str:
     path = _checked(path)
     root = _root_of(roots, path)
     try:
-        with place_in(root, path, TOOL) as found:
+        with confined(root, path, TOOL) as found:
             return os.path.join(os.path.realpath(root), found.relative)
     except ExecutionFailed:
         raise IdeFileNotFound(path) from None

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from clawft.builtin.confine import place
+from clawft.builtin.confine import confined
 from clawft.builtin.file import replace_file
 from clawft.builtin.ide.family import OPERATION_SECONDS
 from clawft.builtin.ide.lsp import messages
@@ -119,7 +119,7 @@ class HeadlessIde:
         server.saved(document)
 
     def _replace(self, path: str, text: str) -> None:
-        with place(Path(os.path.dirname(path)), os.path.basename(path), "save") as found:
+        with confined(Path(os.path.dirname(path)), os.path.basename(path), "save") as found:
             replace_file(found, text.encode("utf-8-sig" if has_mark(path) else "utf-8"))
 
     # ── knowledge ────────────────────────────────────────────────────────────────────────────────────────────────────
