@@ -12,8 +12,9 @@ import pytest
 import uvloop
 
 from clawft.builtin import process, shell
-from clawft.builtin.process import Tail, clear_environment
+from clawft.builtin.process import clear_environment
 from clawft.builtin.shell import shell_syntax, split_command
+from clawft.builtin.tail import Tail
 from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied
 from clawft.model import CallToolResult
 from clawft.provider.function import FunctionProvider

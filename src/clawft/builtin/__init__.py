@@ -7,7 +7,7 @@
 | offered before they are loaded | `lazy` |
 | from functions to tools | `recipe` |
 | files and what is in them | `confine`, `tree`, `search`; `matcher` and its `matcher_child` for patterns |
-| commands | `process`, in the cell of `cells`, where `trust` lets them; `allowed_once` asks |
+| commands | `process`, in the cell of `cells`, where `trust` lets them; `allowed_once` asks, `tail` is what they said |
 | what was fetched | `readable`, `bounded_text`, `rest_answer` |
 
 A family is a module with `MANIFEST` and `TOOLS`, functions marked with `@tool`; one whose tools depend on settings has

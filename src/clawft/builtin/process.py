@@ -8,7 +8,6 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -17,6 +16,7 @@ from typing import BinaryIO, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clawft.errors import ExecutionFailed, SpawnFailed
 from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.group import ask_to_end, end, signal_group
 from clawft.sandbox.probe import leash, memory_limit
@@ -60,6 +60,17 @@ class ProcessExit(Struct, frozen=True):
 def clear_environment(environ: Mapping[str, str] = os.environ, keep: Sequence[str] = KEPT_VARIABLES) -> dict[str, str]:
     """Only what a program needs to run at all; secrets of ours stay ours."""
     return {**DEFAULT_VARIABLES, **{name: environ[name] for name in keep if name in environ}}
+
+
+@contextmanager
+def start_failures(tool: str, program: str) -> Generator[None]:
+    """What keeps a program from starting, as an error of the tool that wants it."""
+    try:
+        yield
+    except OSError as failure:
+        raise ExecutionFailed(f"{tool}: {program} cannot be started: {failure.strerror or failure}") from None
+    except SpawnFailed as refused:
+        raise ExecutionFailed(f"{tool}: {refused.message}", hint=refused.hint) from None
 
 
 async def run(start: ProcessStart, stdout: Hear, stderr: Hear) -> ProcessExit:
@@ -288,29 +299,3 @@ class _Stream(asyncio.Protocol):
 def _settle(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-class Tail:
-    """The last bytes of a stream, and how many went before them."""
-
-    def __init__(self, limit: int) -> None:
-        self.lost = 0
-        self._limit = limit
-        self._size = 0
-        self._chunks: deque[bytes] = deque()
-
-    def add(self, data: bytes) -> None:
-        self._chunks.append(data)
-        self._size += len(data)
-        while self._size - len(self._chunks[0]) >= self._limit:
-            gone = len(self._chunks.popleft())
-            self._size -= gone
-            self.lost += gone
-
-    def text(self) -> str:
-        kept = b"".join(self._chunks)
-        excess = max(0, len(kept) - self._limit)
-        self.lost, self._size = self.lost + excess, len(kept) - excess
-        self._chunks = deque([kept[excess:]])
-        text = self._chunks[0].decode("utf-8", "replace")
-        return f"[the first {self.lost} bytes are left out]\n{text}" if self.lost else text

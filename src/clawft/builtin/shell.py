@@ -14,8 +14,9 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.cells import cell_for
 from clawft.builtin.confine import open_folder
-from clawft.builtin.process import ProcessStart, Tail, clear_environment, path_of, run
-from clawft.errors import ExecutionFailed, InvalidArguments, SpawnFailed
+from clawft.builtin.process import ProcessStart, clear_environment, path_of, run, start_failures
+from clawft.builtin.tail import Tail
+from clawft.errors import ExecutionFailed, InvalidArguments
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
 from clawft.provider.keeps import LAST
@@ -83,12 +84,9 @@ def shell_tool(settings: ShellSettings) -> Callable[..., Any]:
         argv = split_command(command)
         folder = await asyncio.to_thread(open_folder, ctx.workspace, cwd, "exec")
         try:
-            start = await asyncio.to_thread(_start, argv, folder, timeout_s, settings, ctx.workspace)
-            return await _finish(start)
-        except OSError as failure:
-            raise ExecutionFailed(f"exec: '{argv[0]}' cannot be started: {failure.strerror or failure}") from None
-        except SpawnFailed as refused:
-            raise ExecutionFailed(f"exec: {refused.message}", hint=refused.hint) from None
+            with start_failures("exec", f"'{argv[0]}'"):
+                start = await asyncio.to_thread(_start, argv, folder, timeout_s, settings, ctx.workspace)
+                return await _finish(start)
         finally:
             os.close(folder)
 

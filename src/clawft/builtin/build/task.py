@@ -16,9 +16,9 @@ from clawft.builtin.build.runner import Runner, runner_named
 from clawft.builtin.build.tasks import DeclaredTask
 from clawft.builtin.cells import cell_for, worked_on
 from clawft.builtin.confine import check_regular
-from clawft.builtin.process import ProcessStart, clear_environment
+from clawft.builtin.process import ProcessStart, clear_environment, start_failures
 from clawft.builtin.trust import ensure_trusted
-from clawft.errors import ExecutionFailed, SpawnFailed
+from clawft.errors import ExecutionFailed
 from clawft.provider.context import ToolContext
 from clawft.provider.manifest import check_path, check_process, places
 from clawft.sandbox.bounds import PathRule
@@ -79,12 +79,8 @@ def _start(run: _Run, timeout_s: float, settings: BuildSettings) -> ProcessStart
 
 async def _heard(run: _Run, start: ProcessStart, ctx: ToolContext) -> BuildOutput:
     name = run.name
-    try:
+    with start_failures(name, start.argv[0]):
         ended, heard = await listen(start, run.runner.parser(ctx.progress))
-    except OSError as failure:
-        raise ExecutionFailed(f"{name}: {start.argv[0]} cannot be started: {failure.strerror or failure}") from None
-    except SpawnFailed as refused:
-        raise ExecutionFailed(f"{name}: {refused.message}", hint=refused.hint) from None
     written = await asyncio.to_thread(_read_report, run.report) if run.runner.report else None
     too_large = written is not None and len(written) > MAX_REPORT_BYTES
     told, whole = await asyncio.to_thread(output_of, start, ended, heard, None if too_large else written)

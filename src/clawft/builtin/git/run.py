@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from clawft.builtin import process
-from clawft.builtin.process import ProcessStart, Tail
-from clawft.errors import ExecutionFailed, SpawnFailed
+from clawft.builtin.process import ProcessStart, start_failures
+from clawft.builtin.tail import Tail
+from clawft.errors import ExecutionFailed
 from clawft.sandbox.cell import Cell
 
 Listen = Callable[[bytes], None]
@@ -52,12 +53,8 @@ async def run(
         cell=cell,
         memory_bytes=limits.memory_bytes,
     )
-    try:
+    with start_failures(tool, "git"):
         ended = await process.run(start, heard.stdout, heard.stderr)
-    except OSError as failure:
-        raise ExecutionFailed(f"{tool}: git cannot be started: {failure.strerror or failure}") from None
-    except SpawnFailed as refused:
-        raise ExecutionFailed(f"{tool}: {refused.message}", hint=refused.hint) from None
     if ended.had_enough:
         raise ExecutionFailed(
             f"{tool}: git gave more than {limits.output_bytes} bytes",
