@@ -307,5 +307,4 @@ def _open(url: str) -> None:
 
 
 def _has_display() -> bool:
-
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))

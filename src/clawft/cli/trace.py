@@ -23,7 +23,6 @@ class Trace:
     """Listens to a pool from its making on."""
 
     def __init__(self, pool: Pool) -> None:
-
         self._stderr: dict[str, bytes] = {}
         pool.news.state_changed.listen(self._state_changed)
         pool.news.offer_changed.listen(self._offer_changed)

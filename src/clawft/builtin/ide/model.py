@@ -57,7 +57,7 @@ class HoverInfo(Struct, frozen=True, omit_defaults=True):
     range: Range | None = None
 
 
-class Location(Struct, frozen=True):
+class Location(Struct, frozen=True, order=True):
     file_path: str
     range: Range
 

@@ -104,13 +104,11 @@ class IdeProvider(FunctionProvider):
         return [ResourceContent(uri, JSON, text=msgspec.json.encode(state).decode())]
 
     async def _selection(self, connection: IdeConnection) -> dict[str, Any]:
-
         ide = self._ide()
         said = within_reach(ide, await ide.ask(connection, connection.selection()))
         return {"path": said.path and ide.shown(said.path), "range": said.range, "text": said.text}
 
     async def _open_editors(self, connection: IdeConnection) -> dict[str, Any]:
-
         ide = self._ide()
         known = await ide.ask(connection, connection.open_editors())
         shown = [

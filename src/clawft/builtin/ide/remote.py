@@ -117,8 +117,7 @@ class RemoteIde(ABC):
         return await self._ask("definition", list[Location], path=path, position=position)
 
     async def references(self, path: str, position: Position) -> list[Location]:
-        found = await self._ask("references", list[Location], path=path, position=position)
-        return sorted(found, key=lambda each: (each.file_path, each.range))
+        return sorted(await self._ask("references", list[Location], path=path, position=position))
 
     async def document_symbols(self, path: str) -> list[SymbolInfo]:
         return await self._ask("document_symbols", list[SymbolInfo], path=path)

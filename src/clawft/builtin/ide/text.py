@@ -49,7 +49,6 @@ class TextMap:
         return self._starts[position.line] + _index(content, position)
 
     def position(self, offset: int) -> Position:
-
         line = min(bisect_right(self._starts, offset) - 1, len(self._lines) - 1)
         return Position(line, units(self.text[self._starts[line] : offset]))
 

@@ -24,6 +24,7 @@ from clawft.builtin.ide.lsp.servers import server_for
 from clawft.builtin.ide.model import (
     Action,
     Buffer,
+    Diagnostic,
     FileEdit,
     HoverInfo,
     Location,
@@ -141,7 +142,7 @@ class HeadlessIde:
             each
             for server in servers
             for path, known in server.known.items()
-            if is_within(path, str(self._folder))
+            if is_within(path, self._folder)
             for each in known.items
         ]
         return Problems(items, fresh, not fresh, dirty=bool(self.unsaved()))
@@ -161,32 +162,32 @@ class HeadlessIde:
         servers = await self._servers.present()
         for server in servers:
             await self._servers.look_again(server)
-        asked = (_quietly(server.request("workspace/symbol", {"query": query}, _SYMBOLS)) for server in servers)
+        asked = (_quietly(server.request("workspace/symbol", {"query": query}, messages.SYMBOLS)) for server in servers)
         found = [each for said in await asyncio.gather(*asked) for each in messages.symbols(said or [], "")]
-        inside = [each for each in found if is_within(each.file_path, str(self._folder))]
+        inside = [each for each in found if is_within(each.file_path, self._folder)]
         return sorted(inside, key=lambda each: (query not in each.name, len(each.name), each.file_path))[:limit]
 
     async def hover(self, path: str, position: Position) -> HoverInfo | None:
-        return messages.hover(await self._at("hover", path, position, messages.LspHover | None))
+        return messages.hover(await self._at("hover", path, position, messages.HOVER))
 
     async def definition(self, path: str, position: Position) -> list[Location]:
-        return messages.locations(await self._at("definition", path, position, _LOCATIONS))
+        return messages.locations(await self._at("definition", path, position, messages.LOCATIONS))
 
     async def references(self, path: str, position: Position) -> list[Location]:
         context = {"context": {"includeDeclaration": True}}
-        found = messages.locations(await self._at("references", path, position, _LOCATIONS, context))
-        return sorted(found, key=lambda each: (each.file_path, each.range))
+        return sorted(messages.locations(await self._at("references", path, position, messages.LOCATIONS, context)))
 
     async def document_symbols(self, path: str) -> list[SymbolInfo]:
         server, _ = await self._servers.open(path)
         asked = {"textDocument": {"uri": uri_of(path)}}
-        return list(messages.symbols(await server.request("textDocument/documentSymbol", asked, _SYMBOLS) or [], path))
+        said = await server.request("textDocument/documentSymbol", asked, messages.SYMBOLS)
+        return list(messages.symbols(said or [], path))
 
     async def rename(self, path: str, position: Position, new_name: str) -> list[FileEdit]:
         server, document = await self._servers.open(path)
         await self._servers.look_again(server, now=True)
         await server.settled(document, RENAME_SECONDS)
-        said = await self._at("rename", path, position, messages.LspWorkspaceEdit | None, {"newName": new_name})
+        said = await self._at("rename", path, position, messages.WORKSPACE_EDIT, {"newName": new_name})
         return messages.file_edits(said)
 
     async def _at(self, what: str, path: str, position: Position, kind: Any, more: dict[str, Any] | None = None) -> Any:
@@ -205,7 +206,7 @@ class HeadlessIde:
             "range": messages.plain(place),
             "context": {"diagnostics": [_as_lsp(each) for each in near]},
         }
-        said: list[messages.LspAction] = await server.request("textDocument/codeAction", asked, _ACTIONS) or []
+        said: list[messages.LspAction] = await server.request("textDocument/codeAction", asked, messages.ACTIONS) or []
         whole = [await self._resolved(server, each) for each in said[:MAX_ACTIONS]]
         return [each for each in map(messages.action, whole) if each.changes]
 
@@ -221,9 +222,7 @@ class HeadlessIde:
         if not server.offers("documentFormattingProvider"):
             raise IdeFailed(f"{server.spec.name} does not format", hint="run the project's formatter with build__run")
         asked = {"textDocument": {"uri": uri_of(path)}, "options": {"tabSize": TAB_SIZE, "insertSpaces": True}}
-        return messages.edits(
-            await server.request("textDocument/formatting", asked, list[messages.LspEdit] | None) or []
-        )
+        return messages.edits(await server.request("textDocument/formatting", asked, messages.EDITS) or [])
 
     # ── no screen ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -243,11 +242,6 @@ class HeadlessIde:
 
     def unsaved(self) -> list[str]:
         return [each.path for each in self._servers.documents() if each.dirty]
-
-
-_SYMBOLS: Any = list[messages.LspSymbol] | None
-_ACTIONS: Any = list[messages.LspAction] | None
-_LOCATIONS: Any = messages.LspLocation | list[messages.LspLocation] | None
 
 
 async def _quietly(asked: Awaitable[Any]) -> Any:
@@ -281,7 +275,7 @@ def _touches(one: Range, other: Range) -> bool:
     return one.start <= other.end and other.start <= one.end
 
 
-def _as_lsp(each: Any) -> dict[str, Any]:
+def _as_lsp(each: Diagnostic) -> dict[str, Any]:
     return {
         "range": messages.plain(each.range),
         "severity": int(each.severity),

@@ -139,6 +139,15 @@ class LspAction(Struct):
     data: Any = None
 
 
+HOVER: Any = LspHover | None
+LOCATIONS: Any = LspLocation | list[LspLocation] | None
+SYMBOLS: Any = list[LspSymbol] | None
+EDITS: Any = list[LspEdit] | None
+WORKSPACE_EDIT: Any = LspWorkspaceEdit | None
+ACTIONS: Any = list[LspAction] | None
+"""What a server may answer; null is an answer, too."""
+
+
 def diagnostic(said: LspDiagnostic, path: str) -> Diagnostic:
     severity = DiagnosticSeverity(said.severity) if said.severity in (1, 2, 3, 4) else DiagnosticSeverity.ERROR
     code = None if said.code is None else str(said.code)
@@ -192,13 +201,9 @@ def file_edits(said: LspWorkspaceEdit | None) -> list[FileEdit]:
 
 
 def action(said: LspAction) -> Action:
-    """Its id is made from what it would do, so that the same offer has the same id next time."""
-    changes = file_edits(said.edit)
-    return Action(action_id(said.title, said.kind), said.title, said.kind, changes)
-
-
-def action_id(title: str, kind: str) -> str:
-    return sha256(f"{kind}\0{title}".encode()).hexdigest()[:8]
+    """Its id is made from its kind and title, so that the same offer has the same id next time."""
+    id = sha256(f"{said.kind}\0{said.title}".encode()).hexdigest()[:8]
+    return Action(id, said.title, said.kind, file_edits(said.edit))
 
 
 def plain(value: Any) -> Any:

@@ -120,38 +120,31 @@ class NeovimIde(RemoteIde):
     # ── what its language servers say comes as they say it ───────────────────────────────────────────────────────────
 
     async def hover(self, path: str, position: Position) -> HoverInfo | None:
-        return messages.hover(await self._ask("hover", messages.LspHover | None, path=path, position=position))
+        return messages.hover(await self._ask("hover", messages.HOVER, path=path, position=position))
 
     async def definition(self, path: str, position: Position) -> list[Location]:
-        return messages.locations(await self._ask("definition", _LOCATIONS, path=path, position=position))
+        return messages.locations(await self._ask("definition", messages.LOCATIONS, path=path, position=position))
 
     async def references(self, path: str, position: Position) -> list[Location]:
-        found = messages.locations(await self._ask("references", _LOCATIONS, path=path, position=position))
-        return sorted(found, key=lambda each: (each.file_path, each.range))
+        found = await self._ask("references", messages.LOCATIONS, path=path, position=position)
+        return sorted(messages.locations(found))
 
     async def search_symbols(self, query: str, limit: int) -> list[SymbolInfo]:
-        return list(messages.symbols(await self._ask("symbols", _SYMBOLS, query=query) or [], ""))[:limit]
+        return list(messages.symbols(await self._ask("symbols", messages.SYMBOLS, query=query) or [], ""))[:limit]
 
     async def document_symbols(self, path: str) -> list[SymbolInfo]:
-        return list(messages.symbols(await self._ask("document_symbols", _SYMBOLS, path=path) or [], path))
+        return list(messages.symbols(await self._ask("document_symbols", messages.SYMBOLS, path=path) or [], path))
 
     async def rename(self, path: str, position: Position, new_name: str) -> list[FileEdit]:
-        said = await self._ask("rename", _CHANGES, path=path, position=position, new_name=new_name)
+        said = await self._ask("rename", messages.WORKSPACE_EDIT, path=path, position=position, new_name=new_name)
         return messages.file_edits(said)
 
     async def code_actions(self, path: str, place: Range) -> list[Action]:
-        said: list[messages.LspAction] = await self._ask("code_actions", _ACTIONS, path=path, range=place) or []
+        said: list[messages.LspAction] = await self._ask("code_actions", messages.ACTIONS, path=path, range=place) or []
         return [each for each in map(messages.action, said) if each.changes]
 
     async def format(self, path: str) -> list[TextEdit]:
-        return messages.edits(await self._ask("format", _EDITS, path=path) or [])
-
-
-_LOCATIONS: Any = messages.LspLocation | list[messages.LspLocation] | None
-_SYMBOLS: Any = list[messages.LspSymbol] | None
-_CHANGES: Any = messages.LspWorkspaceEdit | None
-_ACTIONS: Any = list[messages.LspAction] | None
-_EDITS: Any = list[messages.LspEdit] | None
+        return messages.edits(await self._ask("format", messages.EDITS, path=path) or [])
 
 
 def _result(told: dict[str, Any], params: dict[str, Any]) -> Any:
