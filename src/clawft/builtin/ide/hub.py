@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct
@@ -30,15 +29,18 @@ class IdeHub:
     def __init__(self, workspace: Path, headless: Callable[[], IdeConnection]) -> None:
         """`headless` is called when somebody first needs it."""
         self.workspace = Path(os.path.realpath(workspace))
-        self._headless = headless
+        self._make_headless = headless
+        self._headless: IdeConnection | None = None
         self._windows: dict[str, IdeConnection] = {}
         self._watchers: list[Callable[[str], None]] = []
         self.finder: Callable[[], Awaitable[None]] | None = None
         """Looks for editors that do not come by themselves."""
 
-    @cached_property
+    @property
     def headless(self) -> IdeConnection:
-        return self._headless()
+        if self._headless is None:
+            self._headless = self._make_headless()
+        return self._headless
 
     # ── who is here ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -64,9 +66,6 @@ class IdeHub:
     async def look_around(self) -> None:
         if self.finder is not None:
             await self.finder()
-
-    def find(self, window: str) -> IdeConnection | None:
-        return self._windows.get(window)
 
     def watch(self, watcher: Callable[[str], None]) -> None:
         """Called with the name of what happened: windows, selection, editors, diagnostics."""
@@ -96,13 +95,9 @@ class IdeHub:
 
     def roots(self) -> list[Path]:
         """Where paths may lead: the workspace first, then folders that a window has open together with it."""
-        beside = [
-            Path(folder)
-            for each in self._windows.values()
-            if any(os.path.realpath(folder) == str(self.workspace) for folder in each.window.folders)
-            for folder in each.window.folders
-        ]
-        return list(dict.fromkeys([self.workspace, *(Path(os.path.realpath(folder)) for folder in beside)]))
+        opened = [list(map(os.path.realpath, each.window.folders)) for each in self._windows.values()]
+        beside = [Path(folder) for folders in opened if str(self.workspace) in folders for folder in folders]
+        return list(dict.fromkeys([self.workspace, *beside]))
 
     def _named(self, window: str) -> IdeConnection:
         if window == HEADLESS:
@@ -115,8 +110,9 @@ class IdeHub:
     def _only(self, equal: Sequence[IdeConnection], path: str | None) -> IdeConnection:
         if len(equal) == 1:
             return equal[0]
-        what = f"'{path}'" if path else "the workspace"
-        raise IdeNotConnected(f"{len(equal)} windows have {what} open", hint=f"say which in `window`: {self._names()}")
+        raise IdeNotConnected(
+            f"{len(equal)} windows have {_told(path)} open", hint=f"say which in `window`: {self._names()}"
+        )
 
     def _nobody(self, path: str | None) -> IdeError:
         if not self._windows:
@@ -124,8 +120,7 @@ class IdeHub:
                 "no editor is connected, and this needs one with a screen",
                 hint="open the workspace in VS Code with the clawft extension, or in Neovim",
             )
-        what = f"'{path}'" if path else "the workspace"
-        return IdeNotConnected(f"no window has {what} open", hint=self._names())
+        return IdeNotConnected(f"no window has {_told(path)} open", hint=self._names())
 
     def _names(self) -> str:
         known = [f"{each.window.id} ({', '.join(each.window.folders)})" for each in self._windows.values()]
@@ -141,13 +136,17 @@ class IdeHub:
 
     def _all(self) -> list[IdeConnection]:
         """Everyone who may hold a text."""
-        return [*self.connections, self.headless] if "headless" in self.__dict__ else self.connections
+        return [*self.connections, *filter(None, [self._headless])]
 
     def changed_on_disk(self, path: str | None = None) -> None:
         """A tool of ours wrote this file of the workspace, or any at all if None."""
         paths = None if path is None else [os.path.join(self.workspace, path)]
         for each in self._all():
             each.changed_on_disk(paths)
+
+
+def _told(path: str | None) -> str:
+    return f"'{path}'" if path else "the workspace"
 
 
 def fit(window: Window, path: str) -> Fit:
