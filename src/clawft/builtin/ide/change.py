@@ -23,14 +23,15 @@ from clawft.builtin.ide.family import (
 )
 from clawft.builtin.ide.model import Action, Buffer, Diagnostic, FileEdit, Position, Problems, Range, TextEdit
 from clawft.builtin.ide.review import reviewed
-from clawft.builtin.ide.text import TextMap, find_anchor
 from clawft.builtin.ide.text import apply as applied_to
+from clawft.builtin.ide.text import find_anchor, rewritten
 from clawft.builtin.recipe import recipe
 from clawft.errors import IdeFailed
 
 MAX_EDITS = 1_000
 MAX_NEW_TEXT = 2 * 1024 * 1024
 
+_RANGE = ("start_line", "start_character", "end_line", "end_character")
 _FORMS = "give start_line, start_character, end_line, end_character and new_text; or anchor and new_text; or edits"
 
 NewText = Annotated[str, Meta(max_length=MAX_NEW_TEXT, description="the text to put there")]
@@ -128,7 +129,7 @@ async def edit(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
     """
     found = ide.find_writable(path)
     connection = await ide.route(found, window)
-    wanted = _wanted(edits, start_line, start_character, end_line, end_character, new_text, expected_text)
+    wanted = edits or _at_range((start_line, start_character, end_line, end_character), new_text, expected_text)
     if wanted is None:
         wanted = await _at_anchor(ide, connection, found, anchor, new_text)
     change = _change(found, wanted, expected_version)
@@ -144,25 +145,25 @@ async def edit(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
     )
 
 
-def _wanted(edits: list[RequestedEdit] | None, *single: int | str | None) -> list[RequestedEdit] | None:
-    """The edits that were asked for; None if by an anchor."""
-    start_line, start_character, end_line, end_character, new_text, expected = single
-    if edits:
-        return edits
-    names = ("start_line", "start_character", "end_line", "end_character", "new_text")
-    missing = [name for name, value in zip(names, single[:5], strict=True) if value is None]
-    if not missing:
-        return [RequestedEdit(start_line, start_character, end_line, end_character, new_text, expected)]  # pyright: ignore[reportArgumentType]  # none is None: see above
-    if missing == list(names[:4]):
-        return None
-    raise missing_arguments("edit", missing, _FORMS)
+def _at_range(
+    ends: tuple[int | None, int | None, int | None, int | None], new_text: str | None, expected: str | None
+) -> list[RequestedEdit] | None:
+    """The edit of the range that was named; None if none was, and so it is by an anchor."""
+    match ends:
+        case (int(line), int(character), int(end_line), int(end_character)) if new_text is not None:
+            return [RequestedEdit(line, character, end_line, end_character, new_text, expected)]
+        case (None, None, None, None) if new_text is not None:
+            return None
+        case _:
+            named = zip((*_RANGE, "new_text"), (*ends, new_text), strict=True)
+            raise missing_arguments("edit", [name for name, value in named if value is None], _FORMS)
 
 
 async def _at_anchor(
     ide: Ide, connection: IdeConnection, path: str, anchor: str, new_text: str | None
 ) -> list[RequestedEdit]:
     if not anchor or new_text is None:
-        raise missing_arguments("edit", ("start_line", "start_character", "end_line", "end_character"), _FORMS)
+        raise missing_arguments("edit", _RANGE, _FORMS)
     buffer = await ide.ask(connection, connection.read(path))
     place = find_anchor(buffer.text or "", anchor, ide.shown(path))
     start, end = place.start, place.end
@@ -186,10 +187,7 @@ async def _ask_first(ide: Ide, connection: IdeConnection, change: FileEdit) -> t
     judged = await reviewed(ide, connection, change.path, buffer.text or "", proposed)
     if judged.outcome == "reject":
         raise IdeFailed("the person rejected this change", kind="rejected", hint="ask them what they want instead")
-    if judged.text is None:
-        return change, judged.outcome
-    whole = TextEdit(TextMap(buffer.text or "").whole(), judged.text)
-    return FileEdit(change.path, [whole], version=buffer.version), judged.outcome
+    return change if judged.text is None else rewritten(change.path, buffer, judged.text), judged.outcome
 
 
 # ── rename, actions, format, save ────────────────────────────────────────────────────────────────────────────────────
@@ -279,7 +277,4 @@ async def save(ide: Ide, path: FilePath, window: WindowId = "") -> SaveAnswer:
     found = ide.find_writable(path)
     connection = await ide.route(found, window)
     buffer = await ide.ask(connection, connection.save(found))
-    return SaveAnswer(
-        **stamped(connection, buffer),
-        path=ide.shown(found),
-    )
+    return SaveAnswer(**stamped(connection, buffer), path=ide.shown(found))

@@ -13,7 +13,7 @@ from clawft.builtin.ide.connection import IdeConnection
 from clawft.builtin.ide.family import MANIFEST, Ide, IdeSettings
 from clawft.builtin.ide.hub import IdeHub
 from clawft.builtin.ide.resources import DIAGNOSTICS, OPEN_EDITORS, RESOURCES, SELECTION
-from clawft.builtin.ide.screen import reachable, within_reach
+from clawft.builtin.ide.screen import editors_within_reach, within_reach
 from clawft.builtin.ide.tools import ide_tools
 from clawft.errors import IdeError
 from clawft.model import Call, Caller, Origin, Resource, ResourceContent, ResourceTemplate, Tool
@@ -109,12 +109,7 @@ class IdeProvider(FunctionProvider):
         return {"path": said.path and ide.shown(said.path), "range": said.range, "text": said.text}
 
     async def _open_editors(self, connection: IdeConnection) -> dict[str, Any]:
-        ide = self._ide()
-        known = await ide.ask(connection, connection.open_editors())
-        shown = [
-            msgspec.structs.replace(each, path=ide.shown(each.path)) for each in known if reachable(ide, each.path)
-        ]
-        return {"editors": shown}
+        return {"editors": await editors_within_reach(self._ide(), connection)}
 
     async def _diagnostics(self, connection: IdeConnection) -> dict[str, Any]:
         ide = self._ide()

@@ -7,10 +7,11 @@ from msgspec import Meta
 
 from clawft.builtin.ide import paths
 from clawft.builtin.ide.change import MAX_NEW_TEXT
+from clawft.builtin.ide.connection import IdeConnection
 from clawft.builtin.ide.family import Character, FilePath, Ide, IdeAnswer, Line, WindowId, json_text, stamped
-from clawft.builtin.ide.model import FileEdit, OpenEditor, Position, Range, Selection, TextEdit, Window
+from clawft.builtin.ide.model import OpenEditor, Position, Range, Selection, Window
 from clawft.builtin.ide.review import PART, REJECT, reviewed
-from clawft.builtin.ide.text import TextMap, find_anchor
+from clawft.builtin.ide.text import find_anchor, rewritten
 from clawft.builtin.recipe import recipe
 
 
@@ -74,10 +75,7 @@ async def open_file(
         buffer = await ide.ask(connection, connection.read(found))
         position = find_anchor(buffer.text or "", anchor, path).start
     buffer = await ide.ask(connection, connection.open_file(found, position))
-    return OpenAnswer(
-        **stamped(connection, buffer),
-        path=path,
-    )
+    return OpenAnswer(**stamped(connection, buffer), path=path)
 
 
 @recipe(alias="ide_selection", title="Selection", read_only=True, idempotent=True, open_world=False)
@@ -95,12 +93,12 @@ async def selection(ide: Ide, window: WindowId = "") -> SelectionAnswer:
 
 def within_reach(ide: Ide, said: Selection) -> Selection:
     """What is selected in a file outside the workspace is none of the agent's business."""
-    if said.path is None or not reachable(ide, said.path):
+    if said.path is None or not _is_reachable(ide, said.path):
         return Selection()
     return said
 
 
-def reachable(ide: Ide, path: str) -> bool:
+def _is_reachable(ide: Ide, path: str) -> bool:
     return bool(paths.beneath(ide.hub.roots(), [path]))
 
 
@@ -108,12 +106,13 @@ def reachable(ide: Ide, path: str) -> bool:
 async def open_editors(ide: Ide, window: WindowId = "") -> EditorsAnswer:
     """List the files that are open in the editor, and which of them are not saved."""
     connection = await ide.route(None, window)
+    return EditorsAnswer(**stamped(connection), result=await editors_within_reach(ide, connection))
+
+
+async def editors_within_reach(ide: Ide, connection: IdeConnection) -> list[OpenEditor]:
+    """The same for files that are open."""
     known = await ide.ask(connection, connection.open_editors())
-    shown = [msgspec.structs.replace(each, path=ide.shown(each.path)) for each in known if reachable(ide, each.path)]
-    return EditorsAnswer(
-        **stamped(connection),
-        result=shown,
-    )
+    return [msgspec.structs.replace(each, path=ide.shown(each.path)) for each in known if _is_reachable(ide, each.path)]
 
 
 @recipe(alias="ide_show_diff", title="Show a diff", open_world=False)
@@ -133,22 +132,10 @@ async def show_diff(
     before = await ide.ask(connection, connection.read(found))
     judged = await reviewed(ide, connection, found, before.text or "", new_text)
     if judged.outcome == REJECT:
-        return ReviewAnswer(
-            **stamped(connection, before),
-            path=ide.shown(found),
-            outcome=judged.outcome,
-            applied=False,
-        )
-    text = new_text if judged.text is None else judged.text
-    whole = TextEdit(TextMap(before.text or "").whole(), text)
-    change = FileEdit(found, [whole], version=before.version)
+        return ReviewAnswer(**stamped(connection, before), path=ide.shown(found), outcome=judged.outcome, applied=False)
+    change = rewritten(found, before, new_text if judged.text is None else judged.text)
     (buffer,) = await ide.ask(connection, connection.apply_edit([change], save=save))
-    return ReviewAnswer(
-        **stamped(connection, buffer),
-        path=ide.shown(found),
-        outcome=judged.outcome,
-        applied=True,
-    )
+    return ReviewAnswer(**stamped(connection, buffer), path=ide.shown(found), outcome=judged.outcome, applied=True)
 
 
 @recipe(alias="ide_windows", title="Editor windows", read_only=True, idempotent=True, open_world=False)

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
-from clawft.builtin.ide.model import Position, Range, TextEdit
+from clawft.builtin.ide.model import Buffer, FileEdit, Position, Range, TextEdit
 from clawft.errors import IdeFailed
 
 MAX_NAMED = 5
@@ -112,6 +112,11 @@ def apply(text: str, edits: Sequence[TextEdit]) -> str:
         result += text[done:start], new_text
         done = end
     return "".join([*result, text[done:]])
+
+
+def rewritten(path: str, before: Buffer, text: str) -> FileEdit:
+    """The change that puts this text in place of all there is, if nobody has changed that meanwhile."""
+    return FileEdit(path, [TextEdit(TextMap(before.text or "").whole(), text)], version=before.version)
 
 
 def with_ends_of(text: str, new_text: str) -> str:
