@@ -60,7 +60,7 @@ async def start(tmp_path: Path) -> AsyncGenerator[Start]:
         async with asyncio.timeout(START_S):
             while True:
                 try:
-                    (await NvimRpc.open(socket, lambda method, arguments: None)).close()
+                    (await NvimRpc.open(socket)).close()
                     return socket
                 except IdeError:
                     await asyncio.sleep(0.05)
@@ -76,7 +76,7 @@ async def start(tmp_path: Path) -> AsyncGenerator[Start]:
 
 async def lua(socket: str, code: str, *arguments: Any) -> Any:
     """What the person would do in it."""
-    rpc = await NvimRpc.open(socket, lambda method, arguments: None)
+    rpc = await NvimRpc.open(socket)
     try:
         return await rpc.request("nvim_exec_lua", code, list(arguments))
     finally:

@@ -32,13 +32,14 @@ class NeovimIde(RemoteIde):
 
     backend = "neovim"
 
-    def __init__(self, happened: Callable[[str], None]) -> None:
+    def __init__(self, rpc: NvimRpc, happened: Callable[[str], None]) -> None:
         super().__init__(Window("nvim", "Neovim"))
+        self._rpc = rpc
         self._happened = happened
         self._calls: dict[int, asyncio.Future[Any]] = {}
         self._last = 0
         self._channel = 0
-        self._rpc: NvimRpc | None = None
+        rpc.hear = self._hear
 
     @classmethod
     async def join(
@@ -48,8 +49,7 @@ class NeovimIde(RemoteIde):
 
         Raises an IdeError if there is nobody, or no Neovim.
         """
-        ide = cls(happened)
-        ide._rpc = await NvimRpc.open(socket, ide._hear)
+        ide = cls(await NvimRpc.open(socket), happened)
         try:
             async with asyncio.timeout(HELLO_SECONDS):
                 if not wanted(await ide._rpc.request("nvim_call_function", "getcwd", [])):
@@ -65,8 +65,6 @@ class NeovimIde(RemoteIde):
         return ide
 
     async def _introduce(self) -> None:
-        if self._rpc is None:
-            raise IdeNotConnected("Neovim is not connected")
         self._channel = (await self._rpc.request("nvim_get_api_info"))[0]
         await self._rpc.request("nvim_exec_lua", BRIDGE.read_text(), [])
         said = await self.call("window", {})
@@ -75,17 +73,12 @@ class NeovimIde(RemoteIde):
 
     @property
     def gone(self) -> asyncio.Future[None]:
-        if self._rpc is None:
-            raise IdeNotConnected("Neovim is not connected")
         return self._rpc.gone
 
     def close(self) -> None:
-        if self._rpc is not None:
-            self._rpc.close()
+        self._rpc.close()
 
     async def call(self, method: str, params: dict[str, Any], *, patient: bool = False) -> Any:
-        if self._rpc is None:
-            raise IdeNotConnected("Neovim is not connected")
         self._last += 1
         id = self._last
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -103,7 +96,7 @@ class NeovimIde(RemoteIde):
             self._calls.pop(id, None)
 
     def _cancel(self, id: int) -> None:
-        if self._rpc is not None and not self._rpc.gone.done():
+        if not self._rpc.gone.done():
             asking = self._rpc.request("nvim_exec_lua", "Clawft.cancel(...)", [id])
             task = asyncio.get_running_loop().create_task(asking)
             task.add_done_callback(lambda done: done.cancelled() or done.exception())

@@ -19,10 +19,10 @@ Hear = Callable[[str, list[Any]], None]
 
 
 class NvimRpc(asyncio.Protocol):
-    """One open socket. `gone` is done when it closes."""
+    """One open socket. `gone` is done when it closes; `hear` gets notifications, from when it is set."""
 
-    def __init__(self, hear: Hear) -> None:
-        self._hear = hear
+    def __init__(self) -> None:
+        self.hear: Hear | None = None
         self._loop = asyncio.get_running_loop()
         self._buffer = bytearray()
         self._transport: asyncio.Transport | None = None
@@ -31,11 +31,11 @@ class NvimRpc(asyncio.Protocol):
         self.gone: asyncio.Future[None] = self._loop.create_future()
 
     @classmethod
-    async def open(cls, socket: str, hear: Hear) -> NvimRpc:
+    async def open(cls, socket: str) -> NvimRpc:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                _, rpc = await loop.create_unix_connection(lambda: cls(hear), socket)
+                _, rpc = await loop.create_unix_connection(cls, socket)
         except (OSError, TimeoutError) as failed:
             raise IdeNotConnected(f"Neovim cannot be reached at {socket}: {failed}") from None
         return rpc
@@ -89,8 +89,8 @@ class NvimRpc(asyncio.Protocol):
                 waiter.set_exception(IdeFailed(f"Neovim: {error[1] if isinstance(error, list) else error}"))
             else:
                 waiter.set_result(result)
-        elif message[0] == NOTIFICATION:
-            self._hear(message[1], message[2])
+        elif message[0] == NOTIFICATION and self.hear is not None:
+            self.hear(message[1], message[2])
 
 
 def _handle(code: int, data: memoryview) -> int:
