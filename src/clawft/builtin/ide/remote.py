@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -50,7 +50,8 @@ class RemoteIde(ABC):
         self._window = window
         self._warm = False
         self._states: dict[str, Buffer] = {}
-        self._announcing: set[asyncio.Task[None]] = set()
+        self._beside: set[asyncio.Task[None]] = set()
+        """What is told in passing: nobody waits for it."""
 
     @property
     def window(self) -> Window:
@@ -146,9 +147,12 @@ class RemoteIde(ABC):
 
     def changed_on_disk(self, paths: Sequence[str] | None) -> None:
         """Told in passing; before they answer, editors look at the disk themselves."""
-        task = asyncio.get_running_loop().create_task(self._announce(paths))
-        self._announcing.add(task)
-        task.add_done_callback(self._announcing.discard)
+        self._in_passing(self._announce(paths))
+
+    def _in_passing(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
 
     async def _announce(self, paths: Sequence[str] | None) -> None:
         try:

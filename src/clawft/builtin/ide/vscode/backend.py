@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import itertools
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -67,8 +68,9 @@ class VsCodeIde(RemoteIde):
             self._is_ready(False)
         raise failure(said.error.code, said.error.message, str(params.get("path", "")))
 
+    @abstractmethod
     async def _carry(self, id: int, method: str, params: dict[str, Any], seconds: float) -> ExtensionAnswer:
-        raise NotImplementedError
+        """To the extension, and its answer back. Raises an IdeError if there is none in time."""
 
     async def ping(self, seconds: float = PING_SECONDS) -> bool:
         """Whether the window answers: the window itself, not only the process behind it."""
@@ -120,10 +122,10 @@ class CalledIde(VsCodeIde):
             async with asyncio.timeout(seconds):
                 return await self._post(id, body, seconds)
         except asyncio.CancelledError:
-            self._cancel(id)
+            self._in_passing(self._delete(id))
             raise
         except TimeoutError:
-            self._cancel(id)
+            self._in_passing(self._delete(id))
             raise IdeTimeout(f"{method} ({self._window.id})", int(seconds * 1000)) from None
 
     async def _post(self, id: int, body: bytes, seconds: float) -> ExtensionAnswer:
@@ -154,11 +156,6 @@ class CalledIde(VsCodeIde):
             self._client = open_client()
         return self._client
 
-    def _cancel(self, id: int) -> None:
-        task = asyncio.get_running_loop().create_task(self._delete(id))
-        self._announcing.add(task)
-        task.add_done_callback(self._announcing.discard)
-
     async def _delete(self, id: int) -> None:
         from aiohttp import ClientError  # loaded with the client
 
@@ -170,9 +167,9 @@ class CalledIde(VsCodeIde):
 
     async def close(self) -> None:
         client, self._client = self._client, None
-        for task in list(self._announcing):
+        for task in list(self._beside):
             task.cancel()
-        await asyncio.gather(*self._announcing, return_exceptions=True)
+        await asyncio.gather(*self._beside, return_exceptions=True)
         if client is not None:
             await client.close()
 
