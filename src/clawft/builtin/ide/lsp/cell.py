@@ -10,6 +10,7 @@ What a folder names as libraries can be asked for, so in one that nobody trusted
 """
 
 import os
+import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -49,8 +50,6 @@ def _rules(spec: ServerSpec, known: FoldersAround, workspace: Path, *, builds: b
 
 def _asked(spec: ServerSpec, known: FoldersAround) -> Iterable[str]:
     """Where the programs lie that it asks about the language."""
-    import shutil  # loaded with the process anyway
-
     found = filter(None, map(shutil.which, spec.asks))
     return [folder for program in found for folder in folders_of([os.path.abspath(program)], known.home, "/")[0]]
 

@@ -14,7 +14,7 @@ from clawft.builtin.ide.lsp import watch
 from clawft.builtin.ide.lsp.cell import lsp_cell
 from clawft.builtin.ide.lsp.documents import TextDocument
 from clawft.builtin.ide.lsp.server import LspServer
-from clawft.builtin.ide.lsp.servers import SERVERS, ServerSpec, installed, server_for
+from clawft.builtin.ide.lsp.servers import SERVERS, ServerSpec, installed, server_for, suffix_of
 from clawft.builtin.trust import trusted_in
 from clawft.errors import IdeNotConnected
 
@@ -71,7 +71,8 @@ class LspServers:
         """The servers of all languages that the workspace has files of, as far as they can be started."""
         suffixes = [suffix for spec in SERVERS for suffix in spec.languages]
         files = await asyncio.to_thread(watch.look, self._folder, suffixes)
-        specs = [spec for spec in SERVERS if any(os.path.splitext(path)[1].lower() in spec.languages for path in files)]
+        there = set(map(suffix_of, files))
+        specs = [spec for spec in SERVERS if not there.isdisjoint(spec.languages)]
         started = await asyncio.gather(*map(self._started, specs), return_exceptions=True)
         servers = [each for each in started if isinstance(each, LspServer)]
         failed = next((each for each in started if isinstance(each, Exception)), None)

@@ -26,12 +26,12 @@ from clawft.builtin.ide.lsp.messages import (
 from clawft.builtin.ide.lsp.rpc import NotServed, Rpc
 from clawft.builtin.ide.lsp.servers import ServerSpec, environment, language_of
 from clawft.builtin.ide.lsp.settling import Settling
+from clawft.builtin.ide.lsp.watch import DELETED
 from clawft.errors import IdeFailed
 from clawft.sandbox.cell import Cell
 
 START_SECONDS = 30.0
 STOP_SECONDS = 1.0
-CREATED, CHANGED, DELETED = 1, 2, 3
 
 CAPABILITIES: dict[str, Any] = {
     "general": {"positionEncodings": ["utf-16"]},
@@ -100,12 +100,11 @@ class LspServer:
 
     async def start(self) -> None:
         """Ready when it returns. Raises IdeFailed if it does not come up."""
-        folders = [{"uri": uri_of(self._folder), "name": os.path.basename(self._folder)}]
         hello = {
             "processId": None,  # behind a wall our number is nobody's, and it would leave; the kernel ends it with us
             "clientInfo": {"name": "clawft", "version": __version__},
             "rootUri": uri_of(self._folder),
-            "workspaceFolders": folders,
+            "workspaceFolders": self._folders(),
             "capabilities": CAPABILITIES,
             "initializationOptions": dict(self.spec.options),
         }
@@ -119,6 +118,9 @@ class LspServer:
         self.capabilities = said.get("capabilities", {})
         self._rpc.notify("initialized", {})
         self._rpc.notify("workspace/didChangeConfiguration", {"settings": dict(self.spec.settings)})
+
+    def _folders(self) -> list[dict[str, str]]:
+        return [{"uri": uri_of(self._folder), "name": os.path.basename(self._folder)}]
 
     async def stop(self) -> None:
         try:
@@ -289,7 +291,7 @@ class LspServer:
                 wanted = msgspec.json.decode(params, type=SettingsRequest)
                 return [self._setting(item.section or "") for item in wanted.items]
             case "workspace/workspaceFolders":
-                return [{"uri": uri_of(self._folder), "name": os.path.basename(self._folder)}]
+                return self._folders()
             case "window/workDoneProgress/create":
                 self._settling.begin_work(msgspec.json.decode(params, type=LspProgress).token)
                 return None

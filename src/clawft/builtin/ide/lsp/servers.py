@@ -6,6 +6,7 @@ Each is held by a cell (`cell.py`).
 """
 
 import os
+import shutil
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -104,19 +105,21 @@ SERVERS: tuple[ServerSpec, ...] = (
 KEPT = ("LANG", "LC_ALL", "TMPDIR", "XDG_CACHE_HOME", "CARGO_HOME", "RUSTUP_HOME", "GOPATH")
 
 
+def suffix_of(path: str) -> str:
+    """As the table spells it."""
+    return os.path.splitext(path)[1].lower()
+
+
 def server_for(path: str) -> ServerSpec | None:
-    suffix = os.path.splitext(path)[1].lower()
-    return next((spec for spec in SERVERS if suffix in spec.languages), None)
+    return next((spec for spec in SERVERS if suffix_of(path) in spec.languages), None)
 
 
 def language_of(spec: ServerSpec, path: str) -> str:
-    return spec.languages[os.path.splitext(path)[1].lower()]
+    return spec.languages[suffix_of(path)]
 
 
 def installed(spec: ServerSpec, workspace: str) -> tuple[str, ...] | None:
     """The command with the whole path of its program, or None."""
-    import shutil  # loaded with the process anyway
-
     places = [os.path.dirname(sys.executable), *of_others(os.get_exec_path(), workspace)]
     for program, *rest in spec.commands:
         found = shutil.which(program, path=os.pathsep.join(places))

@@ -3,8 +3,10 @@
 import os
 from collections.abc import Collection, Mapping
 
-from clawft.builtin.ide.lsp.server import CHANGED, CREATED, DELETED
+from clawft.builtin.ide.lsp.servers import suffix_of
 
+CREATED, CHANGED, DELETED = 1, 2, 3
+"""As the protocol numbers what may become of a file."""
 MAX_FILES = 20_000
 MAX_FOLDERS = 5_000
 SKIPPED = frozenset(
@@ -28,7 +30,7 @@ def look(folder: str, suffixes: Collection[str]) -> FileStamps:
             if entry.is_dir(follow_symlinks=False):
                 if entry.name not in SKIPPED:
                     todo.append(entry.path)
-            elif os.path.splitext(entry.name)[1].lower() in suffixes and entry.is_file(follow_symlinks=False):
+            elif suffix_of(entry.name) in suffixes and entry.is_file(follow_symlinks=False):
                 status = entry.stat(follow_symlinks=False)
                 found[entry.path] = status.st_mtime_ns, status.st_size
     return found
