@@ -20,7 +20,7 @@ from clawft.builtin.ide.lsp.documents import read as read_file
 from clawft.builtin.ide.lsp.messages import uri_of
 from clawft.builtin.ide.lsp.running_servers import LspServers
 from clawft.builtin.ide.lsp.server import START_SECONDS, LspServer
-from clawft.builtin.ide.lsp.servers import server_for
+from clawft.builtin.ide.lsp.server_table import server_for
 from clawft.builtin.ide.model import (
     Action,
     Buffer,

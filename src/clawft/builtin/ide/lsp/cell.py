@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from clawft.builtin.cells import CACHES, OURS, around, this_machine
-from clawft.builtin.ide.lsp.servers import ServerSpec
+from clawft.builtin.ide.lsp.server_table import ServerSpec
 from clawft.provider.manifest import expand, places
 from clawft.sandbox.bounds import FoldersAround, PathRule, bounds_of, may_be_opened, with_rules
 from clawft.sandbox.cell import Cell

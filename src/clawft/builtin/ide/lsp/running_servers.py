@@ -14,7 +14,7 @@ from clawft.builtin.ide.lsp import watch
 from clawft.builtin.ide.lsp.cell import lsp_cell
 from clawft.builtin.ide.lsp.documents import TextDocument
 from clawft.builtin.ide.lsp.server import LspServer
-from clawft.builtin.ide.lsp.servers import SERVERS, ServerSpec, installed, server_for, suffix_of
+from clawft.builtin.ide.lsp.server_table import SERVERS, ServerSpec, installed, server_for, suffix_of
 from clawft.builtin.trust import trusted_in
 from clawft.errors import IdeNotConnected
 

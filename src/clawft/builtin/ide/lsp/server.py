@@ -24,7 +24,7 @@ from clawft.builtin.ide.lsp.messages import (
     uri_of,
 )
 from clawft.builtin.ide.lsp.rpc import NotServed, Rpc
-from clawft.builtin.ide.lsp.servers import ServerSpec, environment, language_of
+from clawft.builtin.ide.lsp.server_table import ServerSpec, environment, language_of
 from clawft.builtin.ide.lsp.settling import Settling
 from clawft.builtin.ide.lsp.watch import DELETED
 from clawft.errors import IdeFailed

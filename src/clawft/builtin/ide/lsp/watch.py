@@ -3,7 +3,7 @@
 import os
 from collections.abc import Collection, Mapping
 
-from clawft.builtin.ide.lsp.servers import suffix_of
+from clawft.builtin.ide.lsp.server_table import suffix_of
 
 CREATED, CHANGED, DELETED = 1, 2, 3
 """As the protocol numbers what may become of a file."""
