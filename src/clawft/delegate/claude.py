@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from clawft.delegate import sdk
-from clawft.delegate.event_stream import TextPieces, events_of
+from clawft.delegate.event_stream import AnswerStream, Create, TextPieces
 from clawft.delegate.http_client import Hearing
 from clawft.delegate.key import ApiKey
 from clawft.delegate.toolbox import NameMap, made_use, object_schema, read_arguments, tool_result
@@ -22,7 +22,6 @@ from clawft.delegate.turns import (
     ToolSpec,
     counted,
 )
-from clawft.errors import ModelFailed
 from clawft.policy.delegation import ALIASES
 
 if TYPE_CHECKING:  # heavy, and an extra
@@ -32,8 +31,6 @@ VENDOR = "anthropic"
 EXTRA = "claude"
 API_VERSION = "2023-06-01"
 """What every server of this API knows, the vendor's and others'. We send nothing that a newer one has changed."""
-ANSWER_SECONDS = 600.0
-"""How long one answer may take."""
 
 Block = dict[str, Any]
 _CACHED = {"cache_control": {"type": "ephemeral"}}
@@ -54,28 +51,17 @@ class Claude:
             api_key=key.reveal(),
             default_headers=headers,
             max_retries=0,
-            timeout=ANSWER_SECONDS,
+            timeout=sdk.ANSWER_SECONDS,
             http_client=self._hearing.client(library),
             **address,
         )
-        self._messages = self._client.messages  # loads the other half of the library
+        self._create: Create = self._client.messages.with_streaming_response.create  # loads half of the library
 
     async def answer(self, request: ModelRequest, say: Say) -> ModelAnswer:
         names = NameMap(tool.name for tool in request.tools)
-        body = body_of(request, self.name, names)
         self._hearing.await_answer(request.max_tokens)
-        heard = ClaudeStream(say, self._key, self._failures)
-        try:
-            async with self._messages.with_streaming_response.create(stream=True, **body) as response:
-                async for event in events_of(response, self._key):
-                    heard.add(event)
-                    if heard.is_whole:
-                        break
-            return heard.answer(names)
-        except ModelFailed:
-            raise
-        except Exception as broken:  # noqa: BLE001 - the library's errors, those of the HTTP client below it, odd answers
-            raise self._failures.of(broken) from None
+        stream = ClaudeStream(say, self._key, self._failures)
+        return await stream.read(self._create, body_of(request, self.name, names), names)
 
     async def close(self) -> None:
         await self._client.close()
@@ -145,22 +131,17 @@ def _said(answer: ModelAnswer, names: NameMap) -> list[Block]:
 # ── and back ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class ClaudeStream:
-    """One answer, put together from its events. What we do not understand of it is kept as it came."""
+class ClaudeStream(AnswerStream):
+    """What we do not understand of an answer is kept as it came."""
 
     def __init__(self, say: Say, key: ApiKey, failures: sdk.Failures) -> None:
-        self.is_whole = False
-        self._say = say
-        self._key = key
-        self._failures = failures
-        self._begun = False
+        super().__init__(say, key, failures)
         self._stop: Any = None
         self._blocks: dict[int, Block] = {}
         self._growing: dict[int, dict[str, TextPieces]] = {}
         self._usage: dict[str, Any] = {}
 
     def add(self, event: dict[str, Any]) -> None:
-        """Raises whatever an event that is none of this API leads to; ModelFailed for an error."""
         match event.get("type"):
             case "message_start":
                 self._begun = True
@@ -208,7 +189,6 @@ class ClaudeStream:
         return self._growing.setdefault(at, {}).setdefault(member, TextPieces(begun))
 
     def answer(self, names: NameMap) -> ModelAnswer:
-        """Raises ModelFailed if it is none, or not whole."""
         if not self._begun:
             raise self._failures.none_of_this_api()
         if self._stop is None:

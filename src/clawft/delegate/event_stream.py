@@ -7,10 +7,16 @@ in small pieces would hold up everybody else for minutes.
 from __future__ import annotations
 
 import json  # and not msgspec: half a character in a text costs no answer
-from collections.abc import AsyncIterator
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from clawft.delegate.key import ApiKey
+from clawft.delegate.sdk import Failures
+from clawft.delegate.toolbox import NameMap
+from clawft.delegate.turns import ModelAnswer, Say
+from clawft.errors import ModelFailed
 from clawft.model.encoded import whole
 from clawft.wire.sse import EventReader
 
@@ -18,6 +24,44 @@ MAX_EVENT = 64 * 1024 * 1024
 """Bytes of one event; the whole answer is bounded before."""
 LAST = "[DONE]"
 """How Chat Completions say that nothing more comes."""
+
+
+Create = Callable[..., AbstractAsyncContextManager[Any]]
+"""How a library is asked for an answer; it takes the body of the request by keyword."""
+
+
+class AnswerStream(ABC):
+    """One answer, put together from its events."""
+
+    def __init__(self, say: Say, key: ApiKey, failures: Failures) -> None:
+        self.is_whole = False
+        """Nothing more is waited for."""
+        self._say = say
+        self._key = key
+        self._failures = failures
+        self._begun = False
+
+    @abstractmethod
+    def add(self, event: dict[str, Any]) -> None:
+        """Raises whatever an event that is none of this API leads to; ModelFailed for an error."""
+
+    @abstractmethod
+    def answer(self, names: NameMap) -> ModelAnswer:
+        """Raises ModelFailed if it is none, or not whole."""
+
+    async def read(self, create: Create, body: Mapping[str, Any], names: NameMap) -> ModelAnswer:
+        """From the request to the answer. Raises ModelFailed, whatever goes wrong."""
+        try:
+            async with create(stream=True, **body) as response:
+                async for event in events_of(response, self._key):
+                    self.add(event)
+                    if self.is_whole:
+                        break
+            return self.answer(names)
+        except ModelFailed:
+            raise
+        except Exception as broken:  # noqa: BLE001 - the library's errors, those of the HTTP client below it, odd answers
+            raise self._failures.of(broken) from None
 
 
 async def events_of(response: Any, key: ApiKey) -> AsyncIterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clawft.delegate import sdk
-from clawft.delegate.event_stream import TextPieces, events_of
+from clawft.delegate.event_stream import AnswerStream, Create, TextPieces
 from clawft.delegate.http_client import Hearing
 from clawft.delegate.key import ApiKey
 from clawft.delegate.toolbox import NameMap, made_use, openai_tool, read_arguments
@@ -25,14 +25,12 @@ from clawft.delegate.turns import (
     ToolUse,
     counted,
 )
-from clawft.errors import ModelFailed
 
 if TYPE_CHECKING:  # heavy, and an extra
     from openai import AsyncOpenAI
 
 VENDOR = "openai"
 EXTRA = "openai"
-ANSWER_SECONDS = 600.0
 NO_KEY = "none"
 """Local servers ask for no key, the library does."""
 
@@ -60,26 +58,17 @@ class OpenAI:
         self._client: AsyncOpenAI = library.AsyncOpenAI(
             api_key=key.reveal() or NO_KEY,
             max_retries=0,
-            timeout=ANSWER_SECONDS,
+            timeout=sdk.ANSWER_SECONDS,
             http_client=self._hearing.client(library),
             **address,
         )
-        self._completions = self._client.chat.completions  # loads the other half of the library
+        self._create: Create = self._client.chat.completions.with_streaming_response.create  # loads half of the library
 
     async def answer(self, request: ModelRequest, say: Say) -> ModelAnswer:
         names = NameMap(tool.name for tool in request.tools)
         body: dict[str, Any] = {**body_of(request, self.name, names), self._limit: request.max_tokens}
         self._hearing.await_answer(request.max_tokens)
-        heard = OpenAIStream(say, self._key, self._failures)
-        try:
-            async with self._completions.with_streaming_response.create(stream=True, **body) as response:
-                async for chunk in events_of(response, self._key):
-                    heard.add(chunk)
-            return heard.answer(names)
-        except ModelFailed:
-            raise
-        except Exception as broken:  # noqa: BLE001 - the library's errors, those of the HTTP client below it, odd answers
-            raise self._failures.of(broken) from None
+        return await OpenAIStream(say, self._key, self._failures).read(self._create, body, names)
 
     async def close(self) -> None:
         await self._client.close()
@@ -152,28 +141,24 @@ class _Call:
         return made_use({"id": self.id or f"call_{at}", "name": self.name, "input": given}, names)
 
 
-class OpenAIStream:
-    """One answer, put together from its chunks."""
+class OpenAIStream(AnswerStream):
+    """Its events are chunks of one message."""
 
     def __init__(self, say: Say, key: ApiKey, failures: sdk.Failures) -> None:
-        self._say = say
-        self._key = key
-        self._failures = failures
-        self._begun = False
+        super().__init__(say, key, failures)
         self._finish: Any = None
         self._text = TextPieces()
         self._refusal = TextPieces()
         self._calls: dict[int, _Call] = {}
         self._usage = TokenUsage()
 
-    def add(self, chunk: dict[str, Any]) -> None:
-        """Raises whatever a chunk that is none of this API leads to; ModelFailed for an error."""
-        if chunk.get("error"):
-            raise self._failures.broken_off(sdk.words_of(chunk))
-        self._begun = self._begun or "choices" in chunk
-        if chunk.get("usage"):
-            self._usage = _usage(chunk["usage"])
-        choices: list[dict[str, Any]] = chunk.get("choices") or []
+    def add(self, event: dict[str, Any]) -> None:
+        if event.get("error"):
+            raise self._failures.broken_off(sdk.words_of(event))
+        self._begun = self._begun or "choices" in event
+        if event.get("usage"):
+            self._usage = _usage(event["usage"])
+        choices: list[dict[str, Any]] = event.get("choices") or []
         for choice in choices[:1]:
             self._finish = choice.get("finish_reason") or self._finish
             self._add_delta(choice.get("delta") or {})
@@ -189,7 +174,6 @@ class OpenAIStream:
             self._calls.setdefault(part.get("index", len(self._calls)), _Call()).add(part)
 
     def answer(self, names: NameMap) -> ModelAnswer:
-        """Raises ModelFailed if it is none, or not whole."""
         if not self._begun:
             raise self._failures.none_of_this_api()
         if not self._finish:

@@ -16,6 +16,8 @@ from clawft.errors import DelegationFailed, ModelFailed
 from clawft.store.concealed_secrets import conceal
 from clawft.store.extras import how_to_install
 
+ANSWER_SECONDS = 600.0
+"""How long one answer may take."""
 MAX_SAID = 2_000
 """Characters of a server's error that are passed on."""
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 401, 403, 404
