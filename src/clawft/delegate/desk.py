@@ -85,8 +85,13 @@ class Desk:
 
     def decide(self, task: str, caller: Caller) -> Decision:
         lacking = self.missing(caller)
-        here = [target not in lacking for target in (Target.CLAUDE, Target.FLOW, Target.OPENAI)]
-        return rules.decide(task, self._config, *here)
+        return rules.decide(
+            task,
+            self._config,
+            claude_ok=Target.CLAUDE not in lacking,
+            flow_ok=Target.FLOW not in lacking,
+            openai_ok=Target.OPENAI not in lacking,
+        )
 
     def asked_for(self, task: str, target: Target, reason: str) -> Decision:
         """Somebody was asked for by name. Rules do not say who it is then; they still say with which tools."""

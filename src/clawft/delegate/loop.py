@@ -46,7 +46,7 @@ Record = Callable[[HistoryEntry], None]
 
 
 class Loop:
-    """One task from its history to its outcome. `tools` is asked once: the list of a run does not change under it."""
+    """One task, from its history to its outcome. The tools of a run do not change under it."""
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -24,17 +24,6 @@ _MOST_BY_LENGTH = 0.3
 _key_words = [re.compile(rf"\b{stem}\w*", re.IGNORECASE) for stem in _KEY_WORDS]
 
 
-class AvailableTargets(Struct, frozen=True):
-    """Who could take a task now."""
-
-    claude: bool = False
-    flow: bool = False
-    openai: bool = False
-
-    def has(self, target: Target) -> bool:
-        return target in (Target.LOCAL, Target.AUTO) or getattr(self, target.value)
-
-
 class Decision(Struct, frozen=True):
     """Who it is, and why: `rule` counts from 1, 0 if none matched."""
 
@@ -49,7 +38,8 @@ class Decision(Struct, frozen=True):
 
 def decide(task: str, config: DelegationConfig, claude_ok: bool, flow_ok: bool, openai_ok: bool = False) -> Decision:
     """The first rule whose pattern is found anywhere in the task; without one the task stays where it is."""
-    available = AvailableTargets(claude_ok, flow_ok, openai_ok)
+    could = {Target.CLAUDE: claude_ok, Target.FLOW: flow_ok, Target.OPENAI: openai_ok}
+    available = {target for target, is_there in could.items() if is_there}
     hard = complexity(task)
     skipped = tuple(problems(config.rules))
     found = next(_matching(task[:MAX_LOOKED_AT], config.rules), None)
@@ -104,19 +94,19 @@ def _matching(task: str, rules: Sequence[DelegationRule]) -> Iterator[tuple[int,
             yield number, rule
 
 
-def _settled(target: Target, hard: float, available: AvailableTargets) -> tuple[Target, str]:
+def _settled(target: Target, hard: float, available: Collection[Target]) -> tuple[Target, str]:
     """The one who really gets it, and what there is to say about the difference."""
     if target is Target.AUTO:
         chosen = _by_complexity(hard, available)
         return chosen, f"; complexity {hard:g} → {chosen.value}"
-    if not available.has(target):
+    if target is not Target.LOCAL and target not in available:
         return Target.LOCAL, f"; {target.value} is not available, so it stays local"
     return target, ""
 
 
-def _by_complexity(hard: float, available: AvailableTargets) -> Target:
+def _by_complexity(hard: float, available: Collection[Target]) -> Target:
     if hard < SIMPLE:
         return Target.LOCAL
-    if hard > HARD and available.flow:
+    if hard > HARD and Target.FLOW in available:
         return Target.FLOW
-    return next((one for one in (Target.CLAUDE, Target.OPENAI) if available.has(one)), Target.LOCAL)
+    return next((one for one in (Target.CLAUDE, Target.OPENAI) if one in available), Target.LOCAL)

@@ -89,7 +89,7 @@ class ScriptedModel:
 def usage_of(turn: ScriptedTurn, seen: ConversationView, text: str) -> TokenUsage:
     """As the script says, else by rule of thumb."""
     if turn.usage is not None:
-        return TokenUsage(turn.usage.input, turn.usage.output, turn.usage.cache_write, turn.usage.cache_read)
+        return TokenUsage(*msgspec.structs.astuple(turn.usage))
     read = len(seen.system) + sum(len(message.text) for message in seen.messages)
     return TokenUsage(1 + read // CHARACTERS_PER_TOKEN, 1 + len(text) // CHARACTERS_PER_TOKEN)
 

@@ -57,12 +57,9 @@ class ProgressReports:
             case TextPiece(text):
                 self._said += text
                 if len(self._said) >= PIECE:
-                    self._report(self._said)
-                    self._said = ""
+                    self._report_said()
             case AnswerEnded():
-                if self._said:
-                    self._report(self._said)
-                self._said = ""
+                self._report_said()
             case CallStarted(use):
                 self._report(f"{use.name} …")
             case CallEnded(use, _, seconds, verdict):
@@ -71,6 +68,11 @@ class ProgressReports:
                 self._report(f"{reason}; again in {seconds:.1f} s")
             case Outcome(state):
                 self._report(state.value)
+
+    def _report_said(self) -> None:
+        said, self._said = self._said, ""
+        if said:
+            self._report(said)
 
     def _report(self, message: str) -> None:
         self._count += 1
