@@ -56,6 +56,8 @@ class RestRequest(Struct, frozen=True):
     url: str
     headers: Mapping[str, str]
     body: bytes
+    max_bytes: int
+    """Of the answer."""
 
 
 def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], bool]]:
@@ -75,10 +77,11 @@ def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], boo
         account: Annotated[str, Meta(max_length=128, description="which of several logins")] = "",
     ) -> object:
         """Call a REST API with a stored login. Gives the JSON body, text, or binary data in base64."""
-        asked = read_request(method, url, body, headers or {}, body_type)
+        asked = read_request(method, url, body, headers or {}, body_type, max_bytes)
+        call = _RestCall(asked, provider, account, vault_of(ctx), desk, policy)
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
-                found = await _perform(desk, policy, vault_of(ctx), provider, account, asked, max_bytes)
+                found = await call.answer()
                 return await searched(found.body, "", partial(reply_of, found))
         except TimeoutError:
             raise ExecutionFailed(f"{asked.method} {url}: no answer within {REQUEST_SECONDS:g} s") from None
@@ -89,7 +92,9 @@ def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], boo
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_request(method: str, url: str, body: Any, headers: Mapping[str, str], kind: BodyKind) -> RestRequest:
+def read_request(
+    method: str, url: str, body: Any, headers: Mapping[str, str], kind: BodyKind, max_bytes: int
+) -> RestRequest:
     verb = method.upper()
     if verb not in METHODS:
         raise InvalidArguments(f"method must be one of {', '.join(sorted(METHODS))}, not {method!r}")
@@ -99,7 +104,8 @@ def read_request(method: str, url: str, body: Any, headers: Mapping[str, str], k
     own = {"Accept": "application/json, */*;q=0.5", **({"Content-Type": content_type} if content else {})}
     given = check_headers(headers)
     lower = {name.lower() for name in given}
-    return RestRequest(verb, url, {**{k: v for k, v in own.items() if k.lower() not in lower}, **given}, content)
+    told = {**{name: value for name, value in own.items() if name.lower() not in lower}, **given}
+    return RestRequest(verb, url, told, content, max_bytes)
 
 
 def encode_body(body: Any, kind: BodyKind) -> tuple[bytes, str]:
@@ -142,22 +148,52 @@ def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
 # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _perform(
-    desk: LoginDesk, policy: UrlPolicy, vault: Vault, provider: str, account: str, asked: RestRequest, max_bytes: int
-) -> FetchedAnswer:
-    login = choose(await vault.load(provider), provider, account, asked.url)
-    renewal = desk.renewal(vault)
-    login = await renewal.fresh(provider, login)
-    found = await _with_patience(login, policy, asked, max_bytes)
-    if found.status == 401 and login.renewable:
-        try:
-            login = await renewal.renew(provider, login)
-        except LoginFailed as failed:
-            raise failure_of(found, asked.method, str(failed)) from None
-        found = await _with_patience(login, policy, asked, max_bytes)
-    if not 200 <= found.status < 300:
-        raise failure_of(found, asked.method)
-    return found
+class _RestCall(Struct, frozen=True):
+    """What is asked, with whose login, and by which rules."""
+
+    asked: RestRequest
+    provider: str
+    account: str
+    vault: Vault
+    desk: LoginDesk
+    policy: UrlPolicy
+
+    async def answer(self) -> FetchedAnswer:
+        """A good one; ExecutionFailed for any other. Where the login is refused, it is renewed once."""
+        renewal = self.desk.renewal(self.vault)
+        login = choose(await self.vault.load(self.provider), self.provider, self.account, self.asked.url)
+        login = await renewal.fresh(self.provider, login)
+        found = await self._with_patience(login)
+        if found.status == 401 and login.renewable:
+            try:
+                login = await renewal.renew(self.provider, login)
+            except LoginFailed as failed:
+                raise failure_of(found, self.asked.method, str(failed)) from None
+            found = await self._with_patience(login)
+        if not 200 <= found.status < 300:
+            raise failure_of(found, self.asked.method)
+        return found
+
+    async def _with_patience(self, login: Login) -> FetchedAnswer:
+        """Tries again where the server says that it is too busy, as long as it says."""
+        tries = 0
+        while True:
+            found = await self._fetch(login)
+            pause = pause_before_again(found, self.asked.method, tries, time.time())
+            tries += 1
+            if pause is None or tries == MAX_TRIES:
+                return without_token(found, login.tokens.access_token)
+            await asyncio.sleep(pause)
+
+    async def _fetch(self, login: Login) -> FetchedAnswer:
+        asked = self.asked
+        headers = {**asked.headers, "Authorization": login.tokens.authorization}
+        return await fetch(
+            asked.url,
+            judge=judge_by(self.policy, "rest"),
+            outgoing=FetchRequest(asked.method, headers, asked.body),
+            bounds=FetchBounds(max_bytes=asked.max_bytes),
+        )
 
 
 def choose(logins: list[Login], provider: str, account: str, url: str) -> Login:
@@ -176,21 +212,6 @@ def choose(logins: list[Login], provider: str, account: str, url: str) -> Login:
             hint=f"if you want its token to go there: weft auth allow {provider} {host}",
         )
     return found
-
-
-async def _with_patience(login: Login, policy: UrlPolicy, asked: RestRequest, max_bytes: int) -> FetchedAnswer:
-    """Tries again where the server says that it is too busy, as long as it says."""
-    headers = {**asked.headers, "Authorization": login.tokens.authorization}
-    outgoing = FetchRequest(asked.method, headers, asked.body)
-    bounds = FetchBounds(max_bytes=max_bytes)
-    found = await fetch(asked.url, judge=judge_by(policy, "rest"), outgoing=outgoing, bounds=bounds)
-    for again in range(MAX_TRIES - 1):
-        pause = pause_before_again(found, asked.method, again, time.time())
-        if pause is None:
-            break
-        await asyncio.sleep(pause)
-        found = await fetch(asked.url, judge=judge_by(policy, "rest"), outgoing=outgoing, bounds=bounds)
-    return without_token(found, login.tokens.access_token)
 
 
 def pause_before_again(found: FetchedAnswer, method: str, tries: int, now: float) -> float | None:
