@@ -32,19 +32,20 @@ from clawft.wire.secrets import mask_url
 MAX_TEXT = 2_048
 MAX_SCOPES = 100
 
-
 MANIFEST = Manifest(
     id="com.clawft.plugin-oauth2",
     name="OAuth2 Helper",
     permissions=Permissions(filesystem=("~/.clawft/tokens/",), network=("*",)),
 )
 
-_MEANT = re.compile(
+_CLIENT_SECRET = re.compile(
     r"secret://(env/(\w*SECRET|\w*(CLIENT|OAUTH)\w*)|keyring/oauth2/[\w.@-]+|"
     r"file/[\w./~@-]*(client|oauth)[\w.-]*secret[\w.-]*)",
     re.ASCII | re.IGNORECASE,
 )
+"""References that are named as the secret of an OAuth client."""
 
+LoginKind = Literal["provider", "server"]
 Text = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
 Scopes = Annotated[list[Annotated[str, Meta(min_length=1, max_length=256)]], Meta(max_length=MAX_SCOPES)]
 Secret = Annotated[
@@ -52,7 +53,7 @@ Secret = Annotated[
     Meta(max_length=MAX_TEXT, description="a reference like secret://env/MY_CLIENT_SECRET; empty for a public client"),
 ]
 Url = Annotated[str, Meta(max_length=MAX_TEXT)] | None
-Which = Annotated[str, Meta(min_length=1, max_length=128, description="google, microsoft, github, generic …")]
+ProviderKey = Annotated[str, Meta(min_length=1, max_length=128, description="google, microsoft, github, generic …")]
 
 
 class TokenSummary(Struct, frozen=True, omit_defaults=True):
@@ -74,7 +75,7 @@ class LoginStatus(Struct, frozen=True, omit_defaults=True):
     """One login, for `status`."""
 
     provider: str
-    kind: Literal["provider", "server"]
+    kind: LoginKind
     state: Literal["good", "expired", "unreadable"]
     renewable: bool
     account: str = ""
@@ -128,8 +129,8 @@ def _authorize(desk: LoginDesk) -> Callable[..., Any]:
         """Begin a login at another service. Show the person `authorize_url`: they log in there, in their browser."""
         server = await _found_at(desk, issuer, "program" if flow == "client_credentials" else "browser")
         shown = auth_url or (token_url if flow == "client_credentials" else None)  # nobody goes to a browser there
-        told = _Told(provider, client_id, client_secret, scopes, shown, token_url, redirect_uri)
-        config, vault = _config(told, server), vault_of(ctx)
+        described = _DescribedProvider(provider, client_id, client_secret, scopes, shown, token_url, redirect_uri)
+        config, vault = _config(described, server), vault_of(ctx)
         found = server or config.server
         if flow == "authorization_code":
             check_owner(found.authorization_endpoint, found)
@@ -170,7 +171,7 @@ def _device(desk: LoginDesk) -> Callable[..., Any]:
     ) -> DeviceLogin:
         """Begin a login without a browser here: the person types `user_code` at `verification_uri`, anywhere."""
         server = await _found_at(desk, issuer, "device")
-        config = _config(_Told(provider, client_id, client_secret, scopes, token_url, token_url), server)
+        config = _config(_DescribedProvider(provider, client_id, client_secret, scopes, token_url, token_url), server)
         found = server or config.server
         if device_url:
             found = msgspec.structs.replace(found, device_authorization_endpoint=device_url)
@@ -201,7 +202,7 @@ def _callback(desk: LoginDesk) -> Callable[..., Any]:
 
 def _refresh(desk: LoginDesk) -> Callable[..., Any]:
     @tool(alias="oauth2_refresh", title="Renew a login", destructive=False)
-    async def refresh(provider: Which, ctx: ToolContext) -> RenewedLogin:
+    async def refresh(provider: ProviderKey, ctx: ToolContext) -> RenewedLogin:
         """Renew the stored login of a provider now. `rest__request` does it by itself when it is due."""
         vault = vault_of(ctx)
         logins = await vault.load(provider)
@@ -218,24 +219,24 @@ def _status(desk: LoginDesk) -> Callable[..., Any]:
     async def status(ctx: ToolContext, provider: Annotated[str, Meta(max_length=128)] = "") -> list[LoginStatus]:
         """Which logins there are, for whom, until when; never the tokens themselves."""
         vault = vault_of(ctx)
-        found = [each for name in vault.names() for each in await _known(vault, "provider", name)]
+        found = [each for name in vault.names() for each in await _statuses_of(vault, "provider", name)]
         if ctx.caller.principal == LOCAL:
             servers = vault.servers
-            found += [each for name in servers.names() for each in await _known(servers, "server", name)]
+            found += [each for name in servers.names() for each in await _statuses_of(servers, "server", name)]
         return [each for each in found if provider in ("", each.provider)]
 
     return status
 
 
-async def _known(vault: Vault, kind: Literal["provider", "server"], name: str) -> list[LoginStatus]:
+async def _statuses_of(vault: Vault, kind: LoginKind, name: str) -> list[LoginStatus]:
     """One that cannot be read hides no other."""
     try:
-        return [known(name, kind, each) for each in await vault.load(name)]
+        return [status_of(name, kind, each) for each in await vault.load(name)]
     except ClawftError:
         return [LoginStatus(name, kind, "unreadable", renewable=False)]
 
 
-class _Told(Struct, frozen=True):
+class _DescribedProvider(Struct, frozen=True):
     """A provider as an agent describes it."""
 
     provider: str
@@ -247,22 +248,22 @@ class _Told(Struct, frozen=True):
     redirect_uri: str | None = None
 
 
-def _config(told: _Told, server: AuthServer | None) -> OAuth2Config:
-    """What was not told is as the server says, if it was found."""
+def _config(described: _DescribedProvider, server: AuthServer | None) -> OAuth2Config:
+    """What the agent left out is as the server says, if it was found."""
     return build_config(
-        told.provider,
-        told.client_id,
-        check_secret(told.client_secret),
-        tuple(told.scopes),
-        redirect_uri=told.redirect_uri,
-        auth_url=told.auth_url or (server.authorization_endpoint or server.token_endpoint if server else None),
-        token_url=told.token_url or (server.token_endpoint if server else None),
+        described.provider,
+        described.client_id,
+        check_secret(described.client_secret),
+        tuple(described.scopes),
+        redirect_uri=described.redirect_uri,
+        auth_url=described.auth_url or (server.authorization_endpoint or server.token_endpoint if server else None),
+        token_url=described.token_url or (server.token_endpoint if server else None),
     )
 
 
 def check_secret(given: str) -> str:
     """An agent says where the secret goes: it may name one that is meant for this, and no other of the user's."""
-    if is_reference(given) and not _MEANT.fullmatch(given):
+    if is_reference(given) and not _CLIENT_SECRET.fullmatch(given):
         raise PermissionDenied(
             "oauth2",
             "this secret is not named as one of an OAuth client",
@@ -279,7 +280,7 @@ def no_login(provider: str) -> ExecutionFailed:
     )
 
 
-def known(name: str, kind: Literal["provider", "server"], login: Login) -> LoginStatus:
+def status_of(name: str, kind: LoginKind, login: Login) -> LoginStatus:
     return LoginStatus(
         name,
         kind,
