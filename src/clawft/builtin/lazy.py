@@ -54,8 +54,7 @@ class LazyFamily:
         return self._tools
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
-        provider = self._loaded or await self._arrived()
-        return await provider.call_tool(name, arguments)
+        return await (await self.load()).call_tool(name, arguments)
 
     async def run(self, call: Call) -> Reply:
         provider = self._loaded or await self._arrived()
@@ -94,7 +93,7 @@ class LazyResources(LazyFamily):
     async def read_resource(self, uri: str) -> Sequence[ResourceContent] | bytes | None:
         if all(each.uri != uri for each in self.list_resources()):
             return None
-        provider = self._loaded or await self._arrived()
+        provider = await self.load()
         return await provider.read_resource(uri) if is_of(provider, ResourceProvider) else None
 
     def watch(self, changes: Changes) -> None:

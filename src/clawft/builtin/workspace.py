@@ -33,20 +33,19 @@ MAX_RESOURCE_BYTES = 4 * 1024 * 1024
 TEMPLATE = ResourceTemplate(
     uri_template=f"{SCHEME}{{+path}}", name="workspace file", description="A file of the workspace, by its path."
 )
-PROMPTS = (
-    Prompt(
-        name="review_changes",
-        title="Review changes",
-        description="Review the uncommitted changes of the workspace.",
-        arguments=(PromptArgument("focus", description="what to look at most"),),
-    ),
-    Prompt(
-        name="explain_file",
-        title="Explain a file",
-        description="Explain a file of the workspace.",
-        arguments=(PromptArgument("path", description="the file, relative to the workspace", required=True),),
-    ),
+REVIEW_CHANGES = Prompt(
+    name="review_changes",
+    title="Review changes",
+    description="Review the uncommitted changes of the workspace.",
+    arguments=(PromptArgument("focus", description="what to look at most"),),
 )
+EXPLAIN_FILE = Prompt(
+    name="explain_file",
+    title="Explain a file",
+    description="Explain a file of the workspace.",
+    arguments=(PromptArgument("path", description="the file, relative to the workspace", required=True),),
+)
+PROMPTS = (REVIEW_CHANGES, EXPLAIN_FILE)
 
 _MIME = {
     ".c": "text/x-c",
@@ -112,7 +111,7 @@ class WorkspaceProvider(FunctionProvider):
     async def get_prompt(self, call: Call) -> Mapping[str, Any]:
         prompt = prompt_of(call)
         given = prompt_arguments(prompt, call.arguments)
-        if prompt.name == "review_changes":
+        if prompt is REVIEW_CHANGES:
             return review_changes(given.get("focus", ""))
         contents = await self.read_resource(uri_of(given["path"]))
         if contents is None:
@@ -121,7 +120,7 @@ class WorkspaceProvider(FunctionProvider):
 
     async def complete(self, ref: Mapping[str, Any], argument: str, value: str) -> Sequence[str]:
         """Paths of the workspace that begin with `value`; folders end with a slash."""
-        ours = ref.get("name") == "explain_file" or ref.get("uri") == TEMPLATE.uri_template
+        ours = ref.get("name") == EXPLAIN_FILE.name or ref.get("uri") == TEMPLATE.uri_template
         return await asyncio.to_thread(self._paths, value) if ours and argument == "path" else []
 
     def _texts(self) -> Iterator[tuple[str, os.stat_result]]:
@@ -199,7 +198,7 @@ def review_changes(focus: str) -> Mapping[str, Any]:
         "changed file as far as you need it (file__read), then report: what the change does, mistakes with file and "
         "line, missing tests, and what you would do differently. Most important first; do not change anything."
     )
-    return _said(text + (f"\n\nLook most at: {focus}" if focus else ""), PROMPTS[0])
+    return _said(text + (f"\n\nLook most at: {focus}" if focus else ""), REVIEW_CHANGES)
 
 
 def explain_file(path: str, content: ResourceContent) -> Mapping[str, Any]:
@@ -207,7 +206,7 @@ def explain_file(path: str, content: ResourceContent) -> Mapping[str, Any]:
         f"Explain {path}: what it is for, how its parts work together, what it depends on, and what a newcomer should "
         "know before changing it. Name functions and lines where that helps."
     )
-    told = _said(text, PROMPTS[1])
+    told = _said(text, EXPLAIN_FILE)
     attached = {"role": "user", "content": {"type": "resource", "resource": msgspec.to_builtins(content)}}
     return {**told, "messages": [*told["messages"], attached]}
 
@@ -217,7 +216,7 @@ def _said(text: str, prompt: Prompt) -> dict[str, Any]:
     return {"description": prompt.description, "messages": [message]}
 
 
-def _beginning_with(folder: ConfinedPath, start: str) -> Any:
+def _beginning_with(folder: ConfinedPath, start: str) -> Iterator[str]:
     for path, status in walk_tree(folder, recursive=False):
         if path.rpartition("/")[2].startswith(start) and whole(path) == path:
             yield f"{path}/" if stat.S_ISDIR(status.st_mode) else path
