@@ -8,9 +8,9 @@ import pytest
 
 from clawft.builtin.build.report import Case, Diagnostic, Span, SuggestedEdit, Suggestion
 from clawft.builtin.build.run import Keep
+from clawft.builtin.cargo.family import CargoOutput
 from clawft.builtin.cargo.libtest import MAX_FAILURE_BYTES, Libtest, header
 from clawft.builtin.cargo.messages import read_diagnostic, read_object
-from clawft.builtin.cargo.output import CargoOutput
 from clawft.builtin.cargo.parser import CargoParser
 from clawft.builtin.cargo.stderr import CargoProgress
 from tests.builtin.build.trusting import Listener

@@ -1,4 +1,7 @@
-"""What the build family may touch and gives back. Light: it is loaded at every start."""
+"""What the build family may touch and gives back.
+
+Light: tools are offered by it alone. Parsers and processes are loaded by the first call.
+"""
 
 from typing import Literal
 

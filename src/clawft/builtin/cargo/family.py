@@ -1,10 +1,14 @@
-"""What a call of the family asks for, and what the family may touch. Light: it is loaded at every start."""
+"""What a call of the family asks for and gives back, and what the family may touch.
+
+Light: tools are offered by it alone. Parsers and processes are loaded by the first call.
+"""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
+from clawft.builtin.build.output import RunOutput
 from clawft.provider.manifest import Manifest, Permissions
 
 DEFAULT_TIMEOUT_S = 300
@@ -55,3 +59,10 @@ class CargoRequest(Struct, frozen=True):
     secret: str = ""
     publishes: bool = False
     """For good, and no rehearsal: then cargo may look into the user's credentials."""
+
+
+class CargoOutput(RunOutput, frozen=True, kw_only=True):
+    """How a run of cargo ended."""
+
+    messages: tuple[dict[str, Any], ...] = ()
+    """JSON messages of cargo, as they came, as far as there is room."""

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from clawft.builtin.cargo.family import MANIFEST, Cargo, CargoRequest
-from clawft.builtin.cargo.output import CargoOutput
+from clawft.builtin.cargo.family import MANIFEST, Cargo, CargoOutput, CargoRequest
 from clawft.builtin.cargo.registry import find_registry, token_of
 from clawft.builtin.cargo.run import run_cargo
 from clawft.provider.context import ToolContext

@@ -11,8 +11,7 @@ from clawft.builtin.build.run import listen, output_of, with_log
 from clawft.builtin.build.run_place import OpenFolder, find_above, find_program, highest, open_where
 from clawft.builtin.cargo.arguments import MANIFEST_PATH, WITH_JSON, argv_of, invalid
 from clawft.builtin.cargo.cell import cargo_cell
-from clawft.builtin.cargo.family import MANIFEST, Cargo, CargoRequest
-from clawft.builtin.cargo.output import CargoOutput
+from clawft.builtin.cargo.family import MANIFEST, Cargo, CargoOutput, CargoRequest
 from clawft.builtin.cargo.parser import CargoParser
 from clawft.builtin.confine import resolve
 from clawft.builtin.process import ProcessStart, clear_environment

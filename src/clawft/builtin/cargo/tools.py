@@ -10,12 +10,12 @@ from clawft.builtin.cargo.family import (
     MANIFEST,
     MAX_TIMEOUT_S,
     Cargo,
+    CargoOutput,
     CargoRequest,
     CargoSettings,
     Profile,
     Subcommand,
 )
-from clawft.builtin.cargo.output import CargoOutput
 from clawft.errors import ExecutionFailed, InvalidArguments
 from clawft.model import Reply
 from clawft.provider.context import ToolContext
