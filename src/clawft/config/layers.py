@@ -94,6 +94,22 @@ class Sources(Struct, frozen=True):
     given_only: bool = False
 
 
+class Layer(Struct, frozen=True):
+    """Files of one scope, read for these sources."""
+
+    scope: Scope
+    sources: Sources
+
+    @property
+    def is_workspace(self) -> bool:
+        return self.scope is Scope.WORKSPACE
+
+    @property
+    def is_typed(self) -> bool:
+        """By the user's own hand, on the command line."""
+        return self.scope is Scope.COMMAND_LINE
+
+
 # ── the layers ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -101,25 +117,26 @@ def outcomes(sources: Sources) -> Iterator[EntryOutcome]:
     if not sources.given_only:
         yield from _of_files(sources)
     for text in sources.given:
-        yield from _read_given(text, sources)
+        yield from _read_given(text, Layer(Scope.COMMAND_LINE, sources))
 
 
 def _of_files(sources: Sources) -> Iterator[EntryOutcome]:
+    user, workspace, agent = (Layer(scope, sources) for scope in (Scope.USER, Scope.WORKSPACE, Scope.AGENT))
     for file in single_files(sources.home):
-        yield from _read_single(file, Scope.USER, sources)
-    yield from _read_shared(user_file(sources.home), Scope.USER, sources)
+        yield from _read_single(file, user)
+    yield from _read_shared(user_file(sources.home), user)
     ours, foreign = workspace_files(sources.workspace)
-    yield from _read_toml(ours, Scope.WORKSPACE, sources)
-    yield from _read_json_file(foreign, Scope.WORKSPACE, sources)
-    yield from _read_shared(agent_file(sources.home, sources.agent), Scope.AGENT, sources)
+    yield from _read_toml(ours, workspace)
+    yield from _read_json_file(foreign, workspace)
+    yield from _read_shared(agent_file(sources.home, sources.agent), agent)
 
 
 # ── our own files ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _read_single(file: Path, scope: Scope, sources: Sources) -> Iterator[EntryOutcome]:
+def _read_single(file: Path, layer: Layer) -> Iterator[EntryOutcome]:
     """One server: the inner table alone; its name is the file's unless it says so itself."""
-    document = (exposed(file) if scope is Scope.USER else None) or _document(file)
+    document = (exposed(file) if layer.scope is Scope.USER else None) or _document(file)
     if isinstance(document, ConfigError):
         yield file.stem, RefusedServer(document, str(file))
     elif document is not None and jsonc.members(document.tables.get(TABLE)):
@@ -127,29 +144,29 @@ def _read_single(file: Path, scope: Scope, sources: Sources) -> Iterator[EntryOu
     elif document is not None:
         told = document.tables.get("name")
         name = told if isinstance(told, str) and told else file.stem
-        yield name, _own(name, document.tables, document, (), scope, sources)
+        yield name, _own(name, document.tables, document, (), layer)
 
 
-def _read_toml(file: Path, scope: Scope, sources: Sources) -> Iterator[EntryOutcome]:
+def _read_toml(file: Path, layer: Layer) -> Iterator[EntryOutcome]:
     """A file that is about servers only: any other table is a mistake."""
     document = _document(file)
     if isinstance(document, TomlDocument):
         for key in document.tables:
             if key != TABLE:
                 yield str(file), RefusedServer(_stray(key, document), str(file))
-    yield from _read_tables(document, file, scope, sources)
+    yield from _read_tables(document, file, layer)
 
 
-def _read_shared(file: Path, scope: Scope, sources: Sources) -> Iterator[EntryOutcome]:
+def _read_shared(file: Path, layer: Layer) -> Iterator[EntryOutcome]:
     """A file with other settings beside the servers, which are judged elsewhere."""
     document = _document(file)
     if isinstance(document, TomlDocument) and (TABLE in document.tables or DELEGATION in document.tables):
         document = exposed(file) or document
-    yield from _read_tables(document, file, scope, sources)
+    yield from _read_tables(document, file, layer)
     if isinstance(document, TomlDocument):
         table = jsonc.members(jsonc.members(document.tables.get(DELEGATION)).get(FLOW_KEY))
         if table:
-            yield FLOW_SERVER, _own(FLOW_SERVER, table, document, (DELEGATION, FLOW_KEY), scope, sources)
+            yield FLOW_SERVER, _own(FLOW_SERVER, table, document, (DELEGATION, FLOW_KEY), layer)
 
 
 def exposed(file: Path) -> InvalidConfig | None:
@@ -169,9 +186,7 @@ def exposed(file: Path) -> InvalidConfig | None:
     return None
 
 
-def _read_tables(
-    document: TomlDocument | ConfigError | None, file: Path, scope: Scope, sources: Sources
-) -> Iterator[EntryOutcome]:
+def _read_tables(document: TomlDocument | ConfigError | None, file: Path, layer: Layer) -> Iterator[EntryOutcome]:
     if isinstance(document, ConfigError):
         yield str(file), RefusedServer(document, str(file))
         return
@@ -186,7 +201,7 @@ def _read_tables(
         yield str(file), RefusedServer(_too_many(file), str(file))
         return
     for name, table in servers.items():
-        yield name, _own(name, table, document, (TABLE, name), scope, sources)
+        yield name, _own(name, table, document, (TABLE, name), layer)
 
 
 def _too_many(file: str | Path) -> InvalidConfig:
@@ -214,34 +229,34 @@ def _wrapped(document: TomlDocument) -> InvalidConfig:
 
 
 def _own(
-    name: str, table: object, document: TomlDocument, path: tuple[str, ...], scope: Scope, sources: Sources
+    name: str, table: object, document: TomlDocument, path: tuple[str, ...], layer: Layer
 ) -> FoundServer | RefusedServer:
     told = read_own(table, document, path)
     origin = SourceLine(document.file, document.line_of(path))
     if isinstance(told, ServerEntry) and path and told.name not in ("", name):
         told = InvalidConfig(f"{origin}: the table is {name!r}, its name says {told.name!r}", hint="remove one of them")
     if isinstance(told, ConfigError):
-        return RefusedServer(told, document.file, _is_required(table, scope))
-    return _judged(name, told, origin, scope, sources)
+        return RefusedServer(told, document.file, _is_required(table, layer))
+    return _judged(name, told, origin, layer)
 
 
 # ── JSON of other programs, and the command line ─────────────────────────────────────────────────────────────────────
 
 
-def _read_given(text: str, sources: Sources) -> Iterator[EntryOutcome]:
+def _read_given(text: str, layer: Layer) -> Iterator[EntryOutcome]:
     """A file, or JSON itself."""
     if is_json(text):
-        yield from _read_json(text.encode(), GIVEN, Scope.COMMAND_LINE, sources)
+        yield from _read_json(text.encode(), GIVEN, layer)
         return
     file = expanded(text)
     if not file.is_file():
         yield text, RefusedServer(no_such_file(text), text)
     elif file.suffix != ".toml":
-        yield from _read_json_file(file, Scope.COMMAND_LINE, sources)
+        yield from _read_json_file(file, layer)
     elif _is_single(file):
-        yield from _read_single(file, Scope.COMMAND_LINE, sources)
+        yield from _read_single(file, layer)
     else:
-        yield from _read_toml(file, Scope.COMMAND_LINE, sources)
+        yield from _read_toml(file, layer)
 
 
 def _is_single(file: Path) -> bool:
@@ -249,38 +264,38 @@ def _is_single(file: Path) -> bool:
     return isinstance(document, TomlDocument) and any(key in document.tables for key in ("command", "url"))
 
 
-def _read_json_file(file: Path, scope: Scope, sources: Sources) -> Iterator[EntryOutcome]:
+def _read_json_file(file: Path, layer: Layer) -> Iterator[EntryOutcome]:
     try:
         content = load.read_bytes(file)
     except ConfigError as wrong:
         yield str(file), RefusedServer(wrong, str(file))
         return
     if content is not None:
-        yield from _read_json(content, str(file), scope, sources)
+        yield from _read_json(content, str(file), layer)
 
 
-def _read_json(content: bytes, file: str, scope: Scope, sources: Sources) -> Iterator[EntryOutcome]:
+def _read_json(content: bytes, file: str, layer: Layer) -> Iterator[EntryOutcome]:
     try:
         told = jsonc.parse(content, file)
         key, servers = foreign_servers(told)
     except ConfigError as wrong:
         yield file, RefusedServer(wrong, file)
         return
-    what = _misplaced(told) or ("names no servers" if scope is Scope.COMMAND_LINE else "")
+    what = _misplaced(told) or ("names no servers" if layer.is_typed else "")
     if not key and what:
         yield file, RefusedServer(InvalidConfig(f"{file} {what}", hint=_FORM), file)
     if len(servers) > MAX_SERVERS:
         yield file, RefusedServer(_too_many(file), file)
         return
-    entries = {**servers, **(_foreign_flow(told) if scope is Scope.COMMAND_LINE else {})}
+    entries = {**servers, **(_foreign_flow(told) if layer.is_typed else {})}
     lines = repeat(0) if file == GIVEN else jsonc.lines_of(content, key, entries)
     for (name, table), line in zip(entries.items(), lines, strict=False):
         origin = SourceLine(file, line)
         entry = read_foreign(table, origin, name)
         if isinstance(entry, ServerEntry):
-            yield name, _judged(name, entry, origin, scope, sources)
+            yield name, _judged(name, entry, origin, layer)
         else:
-            yield name, RefusedServer(entry, file, _is_required(table, scope))
+            yield name, RefusedServer(entry, file, _is_required(table, layer))
 
 
 def _misplaced(told: Mapping[str, object]) -> str:
@@ -310,23 +325,21 @@ def foreign_servers(told: Mapping[str, object]) -> tuple[str, Mapping[str, objec
     return "", {}
 
 
-def _is_required(table: object, scope: Scope) -> bool:
+def _is_required(table: object, layer: Layer) -> bool:
     """A workspace has no say in whether we start: what it names in good order would wait, required or not."""
-    return scope is not Scope.WORKSPACE and jsonc.members(table).get("required") is True
+    return not layer.is_workspace and jsonc.members(table).get("required") is True
 
 
-def _judged(
-    name: str, told: ServerEntry, origin: SourceLine, scope: Scope, sources: Sources
-) -> FoundServer | RefusedServer:
+def _judged(name: str, told: ServerEntry, origin: SourceLine, layer: Layer) -> FoundServer | RefusedServer:
     outcome = judge(
         name,
         told,
         origin,
-        workspace=sources.workspace,
-        by_hand=scope is Scope.COMMAND_LINE,
-        by_workspace=scope is Scope.WORKSPACE,
-        folders=sources.folders,
+        workspace=layer.sources.workspace,
+        by_hand=layer.is_typed,
+        by_workspace=layer.is_workspace,
+        folders=layer.sources.folders,
     )
     if isinstance(outcome, ConfigError):
-        return RefusedServer(outcome, origin.file, told.required and scope is not Scope.WORKSPACE)
-    return FoundServer(outcome, origin, scope)
+        return RefusedServer(outcome, origin.file, told.required and not layer.is_workspace)
+    return FoundServer(outcome, origin, layer.scope)
