@@ -44,6 +44,8 @@ class ServerFiles:
         self._settings = settings
         self._approvals = approvals
         self._pool = pool
+        self._read: Servers | None = None
+        """What the files said when they were last read; most starts read none."""
         self.waiting_changed: Callable[[], None] = lambda: None
         """Called when other servers wait for approval than before."""
         self._watching: list[asyncio.Task[None]] = []
@@ -57,13 +59,15 @@ class ServerFiles:
             return bool(told.mcp_config)
         return names_servers(told.home, told.workspace, told.agent)
 
-    @cached_property
+    @property
     def servers(self) -> Servers:
         """The servers that are named now, and what is wrong with those that cannot be used."""
-        from clawft.config.servers import approved_in, discover
+        if self._read is None:
+            from clawft.config.servers import approved_in, discover
 
-        self._approvals.look()
-        return discover(self._sources, approved_in(self._approvals, self._sources))
+            self._approvals.look()
+            self._read = discover(self._sources, approved_in(self._approvals, self._sources))
+        return self._read
 
     @cached_property
     def _sources(self) -> Sources:
@@ -140,13 +144,13 @@ class ServerFiles:
         from clawft.config.servers import Servers
 
         async with self._turn:  # or what was read first would count last
-            old: Servers = self.__dict__.get("servers", Servers())  # nothing was read if there was nothing to read
+            old = self._read or Servers()  # nothing was read if there was nothing to read
             try:
-                now = self.servers = await asyncio.to_thread(self._read_again, old)
+                now = self._read = await asyncio.to_thread(self._read_again, old)
                 self._tell_unused(now, old)
                 done = await self._pool().set_servers(now.wanted)
             except Exception as failed:  # noqa: BLE001 - whatever is written there, those that run go on
-                self.servers = old
+                self._read = old
                 log.error("the changed configuration is not applied: %s", failed)
                 return
         self.waiting_changed()
@@ -164,8 +168,7 @@ class ServerFiles:
 
         Raises SpawnFailed, and has the server wait for approval again.
         """
-        servers: Servers | None = self.__dict__.get("servers")
-        found = servers.found.get(spec.name) if servers is not None else None
+        found = self._read.found.get(spec.name) if self._read is not None else None
         if found is None or not found.must_wait:
             return
         from clawft.link.own_thread import apart  # loaded with the first that waits
