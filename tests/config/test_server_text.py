@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from clawft.config import jsonc
 from clawft.config.entry import ServerEntry, read_foreign, read_own
-from clawft.config.launches import judge
+from clawft.config.entry_rules import judge
 from clawft.config.layers import foreign_servers
 from clawft.config.load import SourceLine
 from clawft.config.secrecy import looks_secret, variable_for

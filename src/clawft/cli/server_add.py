@@ -71,7 +71,7 @@ def _spec(options: Options) -> UpstreamSpec:
     """The server as it was typed, if it may be written down like that."""
     import msgspec  # loaded with the entry
 
-    from clawft.config.launches import judge  # brings the client side's nouns
+    from clawft.config.entry_rules import judge  # brings the client side's nouns
     from clawft.config.load import SourceLine
 
     _check_usage(options)
@@ -144,7 +144,7 @@ def _entry(options: Options) -> ServerEntry:
 
 def _words_in(url: str) -> list[str]:
     """Of `stdio://command args`; none where it cannot be split, and whoever judges it will say so."""
-    from clawft.config.launches import STDIO  # loaded by now
+    from clawft.config.entry_rules import STDIO  # loaded by now
 
     try:
         return shlex.split(url.removeprefix(STDIO)) if url.startswith(STDIO) else []

@@ -4,7 +4,7 @@
 |---|---|
 | settings | `keys` names every `key` (`delegation` its own), `load` reads and merges, `settings` is the outcome |
 | where things are | `places` |
-| servers | `layers` reads the files, `entry` and `launches` judge one server, `servers` says which count |
+| servers | `layers` reads the files, `entry` reads one server and `entry_rules` judge it, `servers` says which count |
 | while we run | `watch` looks for changes; `follow` applies those of servers, `edited_settings` tells of the others |
 | approval of servers | `launch_approval`, with what is pinned in `scripts` and `named_scripts` |
 | other programs' files | `jsonc`, `mcp_config`; `imports` finds servers, `cleared_entry` takes their secrets out |

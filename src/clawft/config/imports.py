@@ -18,7 +18,7 @@ from clawft.catalog.names import RESERVED, refuse_server
 from clawft.config import jsonc, load
 from clawft.config.cleared_entry import cleared, not_taken_over
 from clawft.config.entry import ServerEntry, read_foreign
-from clawft.config.launches import command_of, judge, program_of
+from clawft.config.entry_rules import command_of, judge, program_of
 from clawft.config.layers import foreign_servers
 from clawft.config.load import SourceLine
 from clawft.config.places import expanded

@@ -31,7 +31,7 @@ MAX_PROGRAM_BYTES = 1024 * 1024 * 1024
 """Of a program whose content is looked at; node, for one, has a tenth of it."""
 
 
-def launches(book: Approvals, sources: Sources) -> Callable[[FoundServer], bool]:
+def approved_launches(book: Approvals, sources: Sources) -> Callable[[FoundServer], bool]:
     """Whether a server of this workspace may be started as it is written now."""
     book.look()
 
@@ -140,7 +140,7 @@ def grant_command(name: str, found: FoundServer, here: Path | None = None) -> st
 
 def changed_since(book: Approvals, found: FoundServer, sources: Sources) -> SpawnFailed | None:
     """Why it may not be started any more; None if it is what was approved."""
-    if launches(book, sources)(found):
+    if approved_launches(book, sources)(found):
         return None
     name = found.spec.name
     return SpawnFailed(f"{name} is not what was approved to be started", hint=grant_command(name, found))

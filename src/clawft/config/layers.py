@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from clawft.config import jsonc, load
 from clawft.config.entry import ServerEntry, read_foreign, read_own
-from clawft.config.launches import judge
+from clawft.config.entry_rules import judge
 from clawft.config.load import SourceLine
 from clawft.config.places import (
     GIVEN,

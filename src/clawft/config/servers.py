@@ -57,9 +57,9 @@ def approved_in(book: Approvals, sources: Sources) -> IsApproved:
 
     @cache
     def known() -> IsApproved:
-        from clawft.config.launch_approval import launches
+        from clawft.config.launch_approval import approved_launches
 
-        return launches(book, sources)
+        return approved_launches(book, sources)
 
     def approved(found: FoundServer) -> bool:
         return known()(found)
