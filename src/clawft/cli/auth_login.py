@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from clawft.cli.main import begin_loop
-from clawft.cli.options import common_options, settings, sources
+from clawft.cli.options import common_options, discovered, settings
 from clawft.cli.parser import Options, Parser, WrongUsage
 from clawft.cli.screen import one_line, safe, tell
 from clawft.config.places import ask_to_reconnect, home_folder
@@ -71,9 +71,7 @@ def _server(told: Options) -> UpstreamSpec | None:
 
 
 def _configured(told: Options) -> UpstreamSpec | None:
-    from clawft.config.servers import discover  # only where servers are looked for
-
-    found = discover(sources(told)).found.get(told.name)
+    found = discovered(told).found.get(told.name)
     return None if found is None else found.spec
 
 

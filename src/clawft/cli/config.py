@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clawft.cli.options import common_options, loaded, place_options, sources
+from clawft.cli.options import common_options, discovered, loaded, place_options
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import paint, print_json, print_table, safe
 from clawft.cli.table import cells
@@ -29,7 +29,7 @@ def _show_options(parser: Parser) -> None:
 
 def _show(options: Options) -> int:
     found = loaded(options)
-    servers = _servers(options)
+    servers = discovered(options)
     if options.json:
         print_json(_document(found) | {"servers": [_server(each) for each in servers.found.values()]})
         return 0
@@ -42,12 +42,6 @@ def _show(options: Options) -> int:
     for line, origin in lines:
         print(line + " " * (column - cells(line)) + paint(f"  # {origin}", "dim") if options.origin else line)
     return 0
-
-
-def _servers(options: Options) -> Servers:
-    from clawft.config.servers import discover  # brings the client side's nouns
-
-    return discover(sources(options))
 
 
 def _table(found: FoundServer) -> str:

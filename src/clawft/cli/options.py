@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # help and wrong usage need neither
     from clawft.app import App
     from clawft.config.layers import Sources
     from clawft.config.load import LoadedSettings
+    from clawft.config.servers import Servers
     from clawft.config.settings import Settings
 
 SURFACES = ("full", "search", "auto")
@@ -92,6 +93,13 @@ def sources(options: Options) -> Sources:
 
     told = settings(options)
     return Sources(told.home, told.workspace, told.agent, told.mcp_config, told.command_folders)
+
+
+def discovered(options: Options) -> Servers:
+    """The servers that the files of this command line name; none is started."""
+    from clawft.config.servers import discover  # only where servers are looked for
+
+    return discover(sources(options))
 
 
 def _say_who_warns() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clawft.cli.options import common_options, sources
+from clawft.cli.options import common_options, discovered
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage
 from clawft.cli.server_names import no_server
 from clawft.config.places import agent_file, ask_to_reconnect, home_folder, servers_folder
@@ -16,7 +16,6 @@ from clawft.errors import quoted
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.config.layers import FoundServer
-    from clawft.config.servers import Servers
     from clawft.upstream.spec import UpstreamSpec
 
 BACKUP = ".bak"
@@ -57,14 +56,8 @@ def _name_options(parser: Parser) -> None:
     common_options(parser)
 
 
-def _discovered(options: Options) -> Servers:
-    from clawft.config.servers import discover  # only where servers are looked for
-
-    return discover(sources(options))
-
-
 def _found(options: Options) -> FoundServer:
-    servers = _discovered(options)
+    servers = discovered(options)
     found = servers.found.get(options.name) or servers.waiting.get(options.name)
     if found is not None:
         return found

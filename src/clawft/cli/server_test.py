@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from clawft.cli.options import common_options, sources, with_app
+from clawft.cli.options import common_options, discovered, with_app
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
 from clawft.cli.reply import WaitingTalk
 from clawft.cli.sandbox_hint import hint_for
@@ -105,9 +105,7 @@ def find(options: Options) -> UpstreamSpec:
 
 
 def found_of(options: Options) -> FoundServer:
-    from clawft.config.servers import discover  # only where servers are looked for
-
-    servers = discover(sources(options))
+    servers = discovered(options)
     if options.name in servers.refused:
         error = servers.refused[options.name].error
         raise NotConnected(error.message, hint=error.hint)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from clawft.cli import server_add, server_files, server_import, server_status, server_test, tab_names
-from clawft.cli.options import common_options, sources
+from clawft.cli.options import common_options, discovered
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell, width
 
@@ -21,10 +21,7 @@ def _options(parser: Parser) -> None:
 
 
 def _list(options: Options) -> int:
-    from clawft.config.servers import discover  # only where servers are looked for
-
-    servers = discover(sources(options))
-    rows = list(described(servers))
+    rows = list(described(discovered(options)))
     if tab_names.is_completing():
         return tab_names.print_names(each["name"] for each in rows)
     if options.json:
