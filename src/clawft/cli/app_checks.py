@@ -117,8 +117,8 @@ def servers(app: App) -> Iterator[DoctorFinding]:
     known = app.servers
     for name, refused in known.refused.items():
         yield fail("servers", f"{refused.error.message}", refused.error.hint or f"weft servers list shows {name}")
-    for name, found in known.waiting.items():
-        yield warn("servers", waits(name, found).message, waits(name, found).hint)
+    for why in (waits(name, found) for name, found in known.waiting.items()):
+        yield warn("servers", why.message, why.hint)
     for found in known.found.values():
         yield from (warn("servers", said, hint) for said, hint in warnings_of(found))
         if found.spec.enabled:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -74,7 +74,7 @@ class WatchingCells(Cells):
             return read_notes(_bounded(notes), command, cwd)
 
 
-def _bounded(lines: Any) -> Any:
+def _bounded(lines: Iterable[str]) -> Iterator[str]:
     left = MAX_NOTES_BYTES
     for line in lines:
         left -= len(line)

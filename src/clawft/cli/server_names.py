@@ -1,10 +1,12 @@
-"""A name of a server that nobody knows: the same words wherever somebody types one."""
+"""No server, or none of a name that somebody types: the same words wherever that is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from clawft.errors import ServerNotFound, nearest
+
+NO_SERVERS = "no servers; `weft servers add NAME -- COMMAND…` adds one, `weft servers import` brings those you have"
 
 
 def no_server(name: str, known: Iterable[str]) -> ServerNotFound:

@@ -26,7 +26,7 @@ from clawft.cli.screen import (
     tell,
     width,
 )
-from clawft.cli.server_names import no_server
+from clawft.cli.server_names import NO_SERVERS, no_server
 from clawft.cli.start_servers import SETTLE_SECONDS
 from clawft.config.places import running_folder
 
@@ -89,7 +89,7 @@ def _show_running(options: Options) -> int | None:
 def _running_here(options: Options) -> list[RunningWeft]:
     """Those of the same home, workspace and agent; with servers from the command line, those that have the same."""
     chosen = settings(options)
-    if not _may_run(chosen.home):
+    if not running_folder(chosen.home).is_dir():
         return []
     from clawft.app.status_socket import StatusQuestion, mark_of, running_wefts  # brings the whole house
 
@@ -97,10 +97,6 @@ def _running_here(options: Options) -> list[RunningWeft]:
     own, given = (str(chosen.workspace), chosen.agent), mark_of(chosen.mcp_config)
     wefts = asyncio.run(running_wefts(chosen.home, asked))
     return [weft for weft in wefts if (weft.workspace, weft.agent) == own and given in ("", weft.given)]
-
-
-def _may_run(home: Path) -> bool:
-    return running_folder(home).is_dir()
 
 
 def _print_running(wefts: Sequence[RunningWeft], options: Options) -> int:
@@ -173,7 +169,7 @@ def _print(found: Sequence[ServerRow], options: Options) -> int:
     if options.json:
         print_json({"servers": found})
     elif not found:
-        tell("no servers; `weft servers add NAME -- COMMAND…` adds one, `weft servers import` brings those you have")
+        tell(NO_SERVERS)
     else:
         _print_table(found)
     return 0
@@ -185,16 +181,12 @@ def _print_table(found: Sequence[ServerRow]) -> None:
         print_table((*HEAD, "LAST ERROR"), [[*_cells(row), one_line(_said(row))] for row in found])
         return
     print_table(SHORT_HEAD, [_cells(row) for row in found])
-    said = [(row.name, one_line(row.error or _remark(row) or _weakness(row)), _next(row)) for row in found]
+    said = [(row.name, one_line(row.error or _remark(row) or _weakness(row)), row.next) for row in found]
     print_steps([each for each in said if each[1]])
 
 
 def _said(row: ServerRow) -> str:
-    return ": ".join(filter(None, (row.error or _remark(row), _next(row))))
-
-
-def _next(row: ServerRow) -> str:
-    return row.next
+    return ": ".join(filter(None, (row.error or _remark(row), row.next)))
 
 
 def _remark(row: ServerRow) -> str:
@@ -243,7 +235,7 @@ def _print_one(row: ServerRow, options: Options) -> int:
         shown += [("withheld", f"{row.withheld} definitions: not what you approved")] if row.withheld else []
         shown += [("memory", size_of(row)), ("faults", _faults(row))]
         print_fields([*shown, ("lost before", "" if row.error else row.lost or ""), ("error", row.error)])
-        print_step(_next(row), indent=6)
+        print_step(row.next, indent=6)
         lines = str(row.stderr or "").splitlines()[-SHOWN_STDERR_LINES:]
         print(*(["", paint("its last words on stderr:", "dim"), *map(safe, lines)] if lines else []), sep="\n")
     return 0 if row.state in GOOD else 1

@@ -73,8 +73,8 @@ def _test(options: Options) -> int:
     except NotConnected as failed:
         if not options.json:
             raise
-        print_json({"ok": False, "name": spec.name, "error": failed.message, "hint": failed.hint,
-                    "steps": _timed(steps)})  # fmt: skip
+        told = {"ok": False, "name": spec.name, "error": failed.message, "hint": failed.hint}
+        print_json({**told, "steps": _timed(steps)})
         return 1
 
 
@@ -82,9 +82,8 @@ def _print_test(
     options: Options, status: ServerStatus, counts: dict[str, int], steps: Sequence[tuple[str, float]]
 ) -> None:
     if options.json:
-        print_json({"ok": True, "name": status.name, "era": status.era, "revision": status.revision, **counts,
-                    "left_out": list(status.left_out),
-                    "steps": _timed(steps)})  # fmt: skip
+        told = {"ok": True, "name": status.name, "era": status.era, "revision": status.revision}
+        print_json({**told, **counts, "left_out": list(status.left_out), "steps": _timed(steps)})
         return
     print(paint(status.name, "bold"), paint("ok", "green"), sep="  ")
     about = " ".join(str(status.server_info[key]) for key in ("name", "version") if key in status.server_info)
@@ -109,15 +108,15 @@ def found_of(options: Options) -> FoundServer:
     if options.name in servers.refused:
         error = servers.refused[options.name].error
         raise NotConnected(error.message, hint=error.hint)
-    found = servers.found.get(options.name)
-    if found is None or not (found.spec.command or found.spec.url):
-        waiting = servers.waiting.get(options.name)
-        if waiting is not None:
-            from clawft.config.servers import waits  # only where something waits
+    found, waiting = servers.found.get(options.name), servers.waiting.get(options.name)
+    if found is not None and (found.spec.command or found.spec.url):
+        return found
+    if waiting is not None:
+        from clawft.config.servers import waits  # only where something waits
 
-            raise NotConnected(waits(options.name, waiting).message, hint=waits(options.name, waiting).hint)
-        raise no_server(options.name, [*servers.found, *servers.refused, *servers.waiting])
-    return found
+        why = waits(options.name, waiting)
+        raise NotConnected(why.message, hint=why.hint)
+    raise no_server(options.name, [*servers.found, *servers.refused, *servers.waiting])
 
 
 # ── learning ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -133,8 +132,8 @@ def _learn(options: Options) -> int:
     calls = [_call_in(text) for text in options.call]
     proposal, starts = with_app(options, lambda app: _watch(app, spec, calls), servers=False)
     if options.json:
-        print_json({"name": spec.name, "sandbox": server_learn.as_table(proposal.table), "notes": proposal.notes,
-                    "starts": not starts})  # fmt: skip
+        table = server_learn.as_table(proposal.table)
+        print_json({"name": spec.name, "sandbox": table, "notes": proposal.notes, "starts": not starts})
     else:
         server_learn.show(
             spec.name, proposal, f"does not start with this table: {starts}" if starts else "starts with it"

@@ -9,6 +9,7 @@ from clawft.cli import server_add, server_files, server_import, server_status, s
 from clawft.cli.options import common_options, discovered
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell, width
+from clawft.cli.server_names import NO_SERVERS
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.config.layers import FoundServer
@@ -27,7 +28,7 @@ def _list(options: Options) -> int:
     if options.json:
         print_json({"servers": rows})
     elif not rows:
-        tell("no servers; `weft servers add NAME -- COMMAND…` adds one, `weft servers import` brings those you have")
+        tell(NO_SERVERS)
     else:
         _print_table(rows)
         for each in rows:

@@ -31,7 +31,7 @@ class Trace:
         name = upstream.spec.name
         match upstream.state:
             case ServerState.PENDING if not upstream.error:
-                self._say(name, f"starting {_what(upstream)}")
+                self._say(name, f"starting {told(upstream.spec)}")
             case ServerState.PENDING:
                 self._say(name, f"lost: {upstream.error}; restart {upstream.backoff.total}")
             case ServerState.CONNECTED:
@@ -62,10 +62,6 @@ class Trace:
         tell(f"{paint(f'[{name}]', 'cyan', sys.stderr)} {safe(conceal(what))}")
 
 
-def _what(upstream: Upstream) -> str:
-    return told(upstream.spec)
-
-
 def _who(upstream: Upstream) -> str:
     session = upstream.session
     if session is None:
@@ -74,5 +70,5 @@ def _who(upstream: Upstream) -> str:
     named = " ".join(str(info[key]) for key in ("name", "version") if key in info)
     child = session.link.child
     sandbox = f"sandbox {child.sandbox}" if child is not None and child.sandbox else ""
-    told = (f"{session.peer.era.value} era", session.peer.revision, named, f"{len(upstream.tools)} tools", sandbox)
-    return ", ".join(filter(None, told))
+    known = (f"{session.peer.era.value} era", session.peer.revision, named, f"{len(upstream.tools)} tools", sandbox)
+    return ", ".join(filter(None, known))
