@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from clawft.cli.parser import Options
-from clawft.cli.screen import is_terminal, one_line, paint, safe, tell, width
+from clawft.cli.screen import counted, is_terminal, one_line, paint, safe, tell, tell_for_now, width
 from clawft.cli.table import cells, cut
 from clawft.delegate.budget import RunEnd
 from clawft.delegate.events import AnswerEnded, CallEnded, CallStarted, Outcome, RetryAnnounced, RunEvent, TextPiece
@@ -145,8 +145,7 @@ class TextScreen:
         """Gone as soon as something else is to be shown."""
         self._end_line()
         if self._live and is_terminal(sys.stderr):
-            sys.stderr.write(f"\r\x1b[K{paint(f'… {name}', 'dim', sys.stderr)}")
-            sys.stderr.flush()
+            tell_for_now(paint(f"… {name}", "dim", sys.stderr))
             self._running = True
 
     def _show_end(self, outcome: Outcome) -> None:
@@ -178,8 +177,7 @@ class TextScreen:
 
     def _end_line(self) -> None:
         if self._running:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            tell_for_now()
             self._running = False
         if self._open:
             print(flush=True)
@@ -191,13 +189,9 @@ def summary(outcome: Outcome) -> str:
     cost = "" if spent.cost is None else f", about ${spent.cost:.4f}"
     read = usage.input + usage.cache_write + usage.cache_read
     return (
-        f"{outcome.state.value}: {_count(spent.turns, 'turn')}, {_count(outcome.calls, 'tool call')}, "
+        f"{outcome.state.value}: {counted(spent.turns, 'turn')}, {counted(outcome.calls, 'tool call')}, "
         f"{read:,} tokens in, {usage.output:,} out{cost}, {outcome.seconds:.1f} s"
     )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 # ── for programs ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clawft.cli.parser import Options, Parser, Verb, json_option
-from clawft.cli.screen import one_line, print_fields, print_json, print_table, tell, width
+from clawft.cli.screen import counted, one_line, print_fields, print_json, print_table, tell, width
 from clawft.config.places import audit_file, home_folder
 from clawft.errors import ClawftError
 
@@ -111,7 +111,7 @@ def _verify(options: Options) -> int:
 
 def untouched(result: IntactJournal) -> str:
     older = f"; {result.dropped} older ones were deleted to make room" if result.dropped else ""
-    return f"{result.lines} line{'s' if result.lines != 1 else ''}, none was touched{older}"
+    return f"{counted(result.lines, 'line')}, none was touched{older}"
 
 
 def touched(result: BrokenJournal) -> str:

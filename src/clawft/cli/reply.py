@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from clawft.cli.screen import is_terminal, one_line, paint, safe, width
+from clawft.cli.screen import is_terminal, one_line, paint, safe, tell_for_now, width
 from clawft.cli.table import cut
 from clawft.model import LogLevel, SilentTalk
 from clawft.provider import texts
@@ -83,13 +83,11 @@ class WaitingTalk(SilentTalk):
                 continue
             seconds = time.monotonic() - self._started
             line = cut(f"{self._what} … {seconds:.0f} s {self._said}", (width() or DEFAULT_COLUMNS) - 1)
-            sys.stderr.write(f"\r\x1b[K{line}")
-            sys.stderr.flush()
+            tell_for_now(line)
             self._shown = True
             await asyncio.sleep(TICK_SECONDS)
 
     def _clear(self) -> None:
         if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            tell_for_now()
             self._shown = False

@@ -49,6 +49,11 @@ def one_line(text: str) -> str:
     return " ".join(safe(text).split())
 
 
+def counted(number: int, what: str) -> str:
+    """`1 turn`, `2 turns`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def print_json(document: Any, *, guarded: bool = False) -> None:
     """One document, readable. `guarded`: what may be hidden in it was seen to, or is meant to stay."""
     import msgspec  # only for --json
@@ -134,3 +139,9 @@ def tell_paragraph(text: str) -> None:
 def tell(text: str) -> None:
     """For the person, beside the output: on stderr, so that a pipe stays clean."""
     print(text, file=sys.stderr, flush=True)
+
+
+def tell_for_now(text: str = "") -> None:
+    """The same, in place of what stands in the last line; without a text that line is cleared."""
+    sys.stderr.write(f"\r\x1b[K{text}")
+    sys.stderr.flush()

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from clawft.cli.reply import WaitingTalk
-from clawft.cli.screen import one_line, tell
+from clawft.cli.screen import counted, one_line, tell
 from clawft.cli.table import cut
 from clawft.config.follow import RUNNING
 
@@ -33,8 +33,8 @@ async def start_servers(app: App, tool: str = "", only: Collection[str] = ()) ->
     only = only or servers_of(tool, app.servers.wanted)
     if not only and servers_of(tool, _unwanted(app.servers)):
         return  # it is switched off, or waits: no other can have its tools
-    count = len(only or app.servers.wanted)
-    await WaitingTalk(f"starting {count} server{'s' if count != 1 else ''}").during(_start(app, only))
+    how_many = counted(len(only or app.servers.wanted), "server")
+    await WaitingTalk(f"starting {how_many}").during(_start(app, only))
     for each in app.pool.status():
         if each.status not in RUNNING:
             tell(f"weft: server {each.name}: {cut(one_line(why_down(each)), SHOWN_CELLS)}")
