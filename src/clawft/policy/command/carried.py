@@ -5,16 +5,17 @@ from collections.abc import Iterator
 from clawft.policy.command.carriers import CARRIERS_OF, Carrier, Language
 from clawft.policy.command.expansion import TooComplex
 from clawft.policy.command.parsed_command import SHORTEST_ABBREVIATION, Command
-from clawft.policy.command.speech import spoken
+from clawft.policy.command.speech import heard
 
 MAX_STARTS = 16
-_VERSION = "0123456789."
+VERSION = "0123456789."
+"""What may stand behind the name of a program: `python3.12`."""
 
 
 def carried(command: Command) -> Iterator[tuple[Language, str]]:
     """Each text and how it is to be read. Raises TooComplex."""
     name = command.name
-    for carrier in CARRIERS_OF.get(name) or CARRIERS_OF.get(name.rstrip(_VERSION), ()):
+    for carrier in CARRIERS_OF.get(name) or CARRIERS_OF.get(name.rstrip(VERSION), ()):
         words = _behind_word(command.words, carrier.under)
         if words:
             for text in _texts(command, words, carrier):
@@ -96,5 +97,4 @@ def _texts(command: Command, words: tuple[str, ...], carrier: Carrier) -> Iterat
         case _:
             pass
     if carrier.stdin:
-        yield command.stdin
-        yield from (text for stage in command.fed_by for text in spoken(stage))
+        yield from heard(command)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from clawft.policy.command.carried import carried, is_assignment, option_values, starts
+from clawft.policy.command.carried import VERSION, carried, is_assignment, option_values, starts
 from clawft.policy.command.carriers import (
     FOLDER_OPTIONS,
     INTERPRETERS,
@@ -28,7 +28,7 @@ from clawft.policy.command.lexer import MAX_NESTING, UNKNOWN_OUTPUT, LineState
 from clawft.policy.command.parsed_command import Command
 from clawft.policy.command.place import place, without_unknown
 from clawft.policy.command.shell import MAX_COMMANDS, read_text
-from clawft.policy.command.speech import spoken
+from clawft.policy.command.speech import heard, spoken
 
 MAX_EXECUTED = 16
 MAX_SCRIPTS = 131_072
@@ -44,7 +44,6 @@ _NARROWING = frozenset("-name -iname -path -ipath -wholename -regex -iregex -emp
 _COMMAND_FLAG = re.compile(r"-[A-Za-z]*c[A-Za-z]*|--command")
 _SPLIT_STRING = re.compile(r"(?:-[A-Za-z0]*S|--s[a-z-]*=?)(?P<text>.*)", re.DOTALL)
 _NOT_FROM_STDIN = re.compile(r"-[A-Za-z]*[cemnprE][A-Za-z]*|--eval|--print|--command")
-_VERSION = "0123456789."
 _STDIN = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 
 
@@ -107,7 +106,7 @@ def runs_its_input(command: Command) -> bool:
 
 
 def interpreter(command: Command) -> str:
-    name = command.name.rstrip(_VERSION)
+    name = command.name.rstrip(VERSION)
     return name if name in SHELLS or name in INTERPRETERS else ""
 
 
@@ -233,20 +232,14 @@ def _scripts(command: Command, name: str) -> Iterator[str]:
     if name in SHELLS:
         yield from _after_command_flag(command.words)
     if runs_its_input(command) and (name in SHELLS or name in _SOURCING):
-        yield from _given(command)
+        yield from heard(command)
     if runs_output(command):
         yield from (text for stage in command.inner for text in spoken(stage))
 
 
-def _given(command: Command) -> Iterator[str]:
-    """What stands in the line of its standard input."""
-    yield command.stdin
-    yield from (text for stage in command.fed_by for text in spoken(stage))
-
-
 def _code_given(command: Command) -> Iterator[tuple[Language, str]]:
     if interpreter(command) in INTERPRETERS and runs_its_input(command):
-        for text in _given(command):
+        for text in heard(command):
             yield "code", text
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections import deque
+from collections.abc import Iterator
 from itertools import dropwhile
 
 from clawft.policy.command.expansion import TooComplex, unescaped
@@ -29,6 +30,12 @@ def spoken(command: Command) -> list[str]:
     plain = text.replace("\\n", "\n")
     decoded = _ESCAPE.sub(lambda escape: unescaped(escape[0]), _OCTAL.sub(r"\\", text))
     return [plain] if decoded == plain else [plain, decoded]
+
+
+def heard(command: Command) -> Iterator[str]:
+    """What the line tells of its standard input."""
+    yield command.stdin
+    yield from (text for stage in command.fed_by for text in spoken(stage))
 
 
 def _printed(form: str, values: deque[str]) -> str:
