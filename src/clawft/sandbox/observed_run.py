@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from clawft.policy.address import literal_addresses, looks_numeric
 from clawft.sandbox.bounds import expand
@@ -35,18 +35,6 @@ _DNS = "53"
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 
 
-class ObservedRun(Struct):
-    """What was touched, by absolute path, and who was called."""
-
-    read: set[str]
-    wrote: set[str]
-    missed: set[str]
-    """Looked for and not found: what is hidden looks like that."""
-    names: set[str]
-    """Hosts whose addresses were asked for."""
-    addresses: set[str]
-
-
 class _Some(set[str]):
     """No more than anybody reads."""
 
@@ -59,9 +47,21 @@ class _Some(set[str]):
             self.add(element)
 
 
+class ObservedRun(Struct):
+    """What was touched, by absolute path, and who was called."""
+
+    read: set[str] = field(default_factory=_Some)
+    wrote: set[str] = field(default_factory=_Some)
+    missed: set[str] = field(default_factory=_Some)
+    """Looked for and not found: what is hidden looks like that."""
+    names: set[str] = field(default_factory=_Some)
+    """Hosts whose addresses were asked for."""
+    addresses: set[str] = field(default_factory=_Some)
+
+
 def read_notes(lines: Iterable[str], command: str, cwd: str) -> ObservedRun:
     """Whatever happened before `command` was run is the sandbox being built, and those who built it stay out."""
-    seen = ObservedRun(_Some(), _Some(), _Some(), _Some(), _Some())
+    seen = ObservedRun()
     builders: set[str] = set()
     running = False
     for pid, call, rest in _calls(lines):
@@ -78,7 +78,7 @@ def read_notes(lines: Iterable[str], command: str, cwd: str) -> ObservedRun:
 
 def together(runs: Iterable[ObservedRun]) -> ObservedRun:
     """What was touched in any of these."""
-    seen = ObservedRun(_Some(), _Some(), _Some(), _Some(), _Some())
+    seen = ObservedRun()
     for each in runs:
         for name in ObservedRun.__struct_fields__:
             getattr(seen, name).update(getattr(each, name))
