@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from clawft.config.key import Check, ConfigKey, Texts, is_http
+from clawft.config.key import ConfigKey, Texts, is_http
 from clawft.policy.delegation import FLOW_SERVER, DelegationConfig, DelegationRule, Price
 
 MAX_RULES = 1_000
@@ -38,14 +38,10 @@ def _server_name(value: str | Mapping[str, Any]) -> str:
     return value if isinstance(value, str) else FLOW_SERVER
 
 
-def _no_fault(value: Any) -> str:
-    return ""
-
-
-def _key(field: str, type: Any, words: str, doc: str, check: Check = _no_fault) -> ConfigKey:
-    return ConfigKey(
-        f"delegation.{field}", f"delegation.{field}", type, words, getattr(_default, field), doc, check=check
-    )
+def _key(field: str, type: Any, words: str, doc: str, **more: Any) -> ConfigKey:
+    """The key of the field with the same name. `more`: what few keys say of themselves."""
+    name = f"delegation.{field}"
+    return ConfigKey(name, name, type, words, getattr(_default, field), doc, **more)
 
 
 _SWITCH = "true or false"
@@ -54,19 +50,17 @@ _KEY = "a reference like secret://env/NAME"
 DELEGATION: tuple[ConfigKey, ...] = (
     _key("claude_enabled", bool, _SWITCH, "Let Claude take tasks."),
     _key("claude_model", str, "a text", "Its model: a full name, or fable, opus, sonnet or haiku for the newest."),
-    _key("claude_url", str, "a text", "Where its API is; empty: the vendor's own address.", is_http),
-    _key("claude_key", str, _KEY, "Where its key is kept.", _is_reference),
+    _key("claude_url", str, "a text", "Where its API is; empty: the vendor's own address.", check=is_http),
+    _key("claude_key", str, _KEY, "Where its key is kept.", check=_is_reference),
     _key("openai_enabled", bool, _SWITCH, "Let a model behind an OpenAI-compatible API take tasks."),
     _key("openai_model", str, "a text", "Its model, as that API calls it."),
-    _key("openai_url", str, "a text", "Where that API is, like http://127.0.0.1:11434/v1.", is_http),
-    _key("openai_key", str, _KEY, "Where its key is kept.", _is_reference),
+    _key("openai_url", str, "a text", "Where that API is, like http://127.0.0.1:11434/v1.", check=is_http),
+    _key("openai_key", str, _KEY, "Where its key is kept.", check=_is_reference),
     _key("claude_flow_enabled", bool, _SWITCH, "Let claude-flow take tasks."),
-    ConfigKey(
-        "delegation.claude_flow_server",
-        "delegation.claude_flow_server",
+    _key(
+        "claude_flow_server",
         str | dict[str, Any],
         "the name of a server, or a table that describes one",
-        _default.claude_flow_server,
         "The MCP server of claude-flow; a table has the keys of a server.",
         whole=True,
         turned=_server_name,
@@ -76,17 +70,9 @@ DELEGATION: tuple[ConfigKey, ...] = (
         tuple[DelegationRule, ...],
         'a list of tables, like [{ pattern = "deploy", target = "claude", tools = ["git__*"] }]',
         "Who gets which task: the first rule whose pattern is found in it.",
-        _are_few,
+        check=_are_few,
     ),
-    ConfigKey(
-        "delegation.excluded_tools",
-        "delegation.excluded_tools",
-        Texts,
-        _GLOBS,
-        _default.excluded_tools,
-        "Tools that no delegate gets.",
-        adds=True,
-    ),
+    _key("excluded_tools", Texts, _GLOBS, "Tools that no delegate gets.", adds=True),
     _key("max_turns", Turns, "1 to 1000", "Answers of the model for one task."),
     _key("max_tokens", Count, "a number from 1", "Tokens of one answer."),
     _key("max_total_tokens", Count, "a number from 1", "Tokens of one task, in and out."),
@@ -96,12 +82,10 @@ DELEGATION: tuple[ConfigKey, ...] = (
     _key("max_parallel", Parallel, "1 to 64", "Tools that one delegate may run at once."),
     _key("max_depth", Depth, "1 to 8", "How often a delegate's delegate may delegate again."),
     _key("tool_tokens", Count, "a number from 1", "Tokens of definitions; with more a delegate searches for tools."),
-    ConfigKey(
-        "delegation.prices",
-        "delegation.prices",
+    _key(
+        "prices",
         dict[str, Price],
         'a table, like { "my-model" = { input = 1.0, output = 2.0 } }',
-        _default.prices,
         "US dollars for a million tokens of models we know no price of.",
         whole=True,
     ),
