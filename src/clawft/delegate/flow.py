@@ -74,12 +74,9 @@ class ClaudeFlow:
             told = _read(result.text)
         if told is None:
             return RunEnd.FAILED, result.text, UNREADABLE
-        failed = told.status == "failed"
-        return (
-            (RunEnd.FAILED if failed else RunEnd.DONE),
-            result.text,
-            "claude-flow says that it failed" if failed else "",
-        )
+        if told.status == "failed":
+            return RunEnd.FAILED, result.text, "claude-flow says that it failed"
+        return RunEnd.DONE, result.text, ""
 
     async def _call(self, tool: str, given: dict[str, Any]) -> ToolResult:
         self._calls += 1

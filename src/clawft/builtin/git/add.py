@@ -15,6 +15,8 @@ from clawft.errors import InvalidArguments
 TouchedPaths = Annotated[
     list[str], Meta(min_length=1, description="files or folders, relative to the top of the repository; '.' is all")
 ]
+_FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
+"""Paths are read from there: there may be more of them than a command line has room for."""
 
 
 class PathsResult(Struct, frozen=True):
@@ -55,7 +57,7 @@ async def _restore(repo: Repo, paths: list[str], staged: bool, source: str) -> N
     where = ["--staged"] if staged else ["--worktree"]
     if source:
         where += [f"--source={await commit_of(repo, source)}"]
-    args = ["--literal-pathspecs", "restore", "--no-progress", "--pathspec-from-file=-", "--pathspec-file-nul", *where]
+    args = ("--literal-pathspecs", "restore", "--no-progress", *_FROM_STDIN, *where)
     said = await repo.attempt(*args, stdin=_spelled(paths), write=True)
     if said.code != 0 and "did not match any" in said.err:
         raise InvalidArguments(f"{repo.tool}: git knows no such file there: {', '.join(paths[:5])}")
@@ -64,16 +66,7 @@ async def _restore(repo: Repo, paths: list[str], staged: bool, source: str) -> N
 
 async def _forget(repo: Repo, paths: list[str]) -> None:
     """Before the first commit there is nothing to go back to: the files become untracked."""
-    args = [
-        "--literal-pathspecs",
-        "rm",
-        "-r",
-        "--cached",
-        "--quiet",
-        "--force",
-        "--pathspec-from-file=-",
-        "--pathspec-file-nul",
-    ]
+    args = ("--literal-pathspecs", "rm", "-r", "--cached", "--quiet", "--force", *_FROM_STDIN)
     await repo.ask(*args, stdin=_spelled(paths), write=True)
 
 
