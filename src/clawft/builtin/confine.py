@@ -63,7 +63,7 @@ def confined(root: Path, path: str, tool: str, *, create: bool = False, missing:
     except BaseException as failure:
         walk.undo()
         if isinstance(failure, OSError):
-            raise told(failure, tool, path, missing) from None
+            raise as_tool_error(failure, tool, path, missing) from None
         raise
     finally:
         walk.close()
@@ -113,7 +113,7 @@ def check_text(path: str, tool: str) -> None:
         raise PermissionDenied(tool, f"the path has {len(path)} characters, the bound is {MAX_PATH_CHARS}")
 
 
-def told(failure: OSError, tool: str, path: str, missing: str = "") -> ToolError:
+def as_tool_error(failure: OSError, tool: str, path: str, missing: str = "") -> ToolError:
     """An OSError as a message that names the path as the caller wrote it."""
     if failure.errno == errno.ELOOP:
         return PermissionDenied(tool, f"'{path}' runs through too many symlinks or was swapped while in use")

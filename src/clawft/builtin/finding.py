@@ -40,7 +40,7 @@ def finding_tools(search: Search, call: CallTool, find: Find) -> tuple[Callable[
         limit: Annotated[int, Meta(ge=1, le=MAX_FOUND)] = 5,
     ) -> Any:
         """Find tools by what they do. Most tools here are not listed: search first, then call with call_tool."""
-        found = [_told(entry) for entry in search(ctx.caller, query, limit)]
+        found = [_found_tool(entry) for entry in search(ctx.caller, query, limit)]
         return {"tools": found} if found else {"tools": [], "note": "nothing found; try other words"}
 
     @tool(name="call_tool", title="Call a tool")
@@ -63,7 +63,7 @@ def finding_tools(search: Search, call: CallTool, find: Find) -> tuple[Callable[
     return search_tools, call_tool
 
 
-def _told(entry: CatalogEntry) -> FoundTool:
+def _found_tool(entry: CatalogEntry) -> FoundTool:
     text = entry.tool.description
     cut = text if len(text) <= MAX_DESCRIPTION else text[:MAX_DESCRIPTION] + "…"
     return FoundTool(entry.name, cut, Raw(entry.tool.input_schema))

@@ -62,13 +62,13 @@ def body_of(found: FetchedAnswer) -> Raw | str | None:
         return _json_of(found.body) or _text_of(found)
     if found.content_type.startswith("text/") or found.content_type.endswith(("xml", "yaml", "javascript")):
         return _text_of(found)
-    return _told(content_type=found.content_type, base64=base64.b64encode(found.body).decode())
+    return _object(content_type=found.content_type, base64=base64.b64encode(found.body).decode())
 
 
 def _text_of(found: FetchedAnswer) -> Raw | str:
     """With a word where some of it is missing."""
     text, is_cut = bounded_text(found)
-    return _told(truncated=True, content_type=found.content_type, text=text) if is_cut else text
+    return _object(truncated=True, content_type=found.content_type, text=text) if is_cut else text
 
 
 def _json_of(body: bytes) -> Raw | None:
@@ -81,7 +81,7 @@ def _json_of(body: bytes) -> Raw | None:
     return Raw(compact)
 
 
-def _told(**members: Any) -> Raw:
+def _object(**members: Any) -> Raw:
     return Raw(msgspec.json.encode(members))
 
 

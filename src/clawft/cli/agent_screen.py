@@ -217,7 +217,7 @@ class StreamScreen(_OutputAlone):
         self._print({"type": "start", "id": self._id, "target": who, "because": reason, "skipped": list(skipped)})
 
     def show(self, event: RunEvent) -> None:
-        self._print(told(event, self._id))
+        self._print(members_of(event, self._id))
 
     def _print(self, members: dict[str, Any]) -> None:
         print(msgspec.json.encode(members).decode(), flush=True)
@@ -238,12 +238,12 @@ class JsonScreen(_OutputAlone):
         if isinstance(event, CallStarted | CallEnded):
             self._calls += self._order.take(event)
         if isinstance(event, Outcome):
-            calls = [told(call, self._id) for call in (*self._calls, *self._order.rest())]
-            members = {**told(event, self._id), **self._begun, "tool_calls": calls, "type": "result"}
+            calls = [members_of(call, self._id) for call in (*self._calls, *self._order.rest())]
+            members = {**members_of(event, self._id), **self._begun, "tool_calls": calls, "type": "result"}
             print(msgspec.json.format(msgspec.json.encode(members), indent=2).decode(), flush=True)
 
 
-def told(event: RunEvent, id: str) -> dict[str, Any]:
+def members_of(event: RunEvent, id: str) -> dict[str, Any]:
     """An event as programs get it."""
     match event:
         case TextPiece(text):
@@ -258,7 +258,7 @@ def told(event: RunEvent, id: str) -> dict[str, Any]:
         case RetryAnnounced(reason, seconds, attempt):
             return {"type": "retry", "reason": reason, "ms": round(seconds * 1000), "attempt": attempt}
         case Outcome():
-            return _told_end(event, id)
+            return _members_of_end(event, id)
 
 
 def _shown_name(use: ToolUse) -> str:
@@ -266,7 +266,7 @@ def _shown_name(use: ToolUse) -> str:
     return cut(one_line(use.name), MAX_SHOWN)
 
 
-def _told_end(outcome: Outcome, id: str) -> dict[str, Any]:
+def _members_of_end(outcome: Outcome, id: str) -> dict[str, Any]:
     spent = outcome.spent
     return {
         "type": "end",

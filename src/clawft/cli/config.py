@@ -48,10 +48,10 @@ def _table(found: FoundServer) -> str:
     """One server on one line. References to secrets are shown, as they stand; what looks like a secret is not."""
     from clawft.config.server_text import toml_key, toml_value  # loaded with the servers
 
-    return f"mcp_servers.{toml_key(found.spec.name)} = {toml_value(shown(found))}"
+    return f"mcp_servers.{toml_key(found.spec.name)} = {toml_value(masked(found))}"
 
 
-def shown(found: FoundServer) -> dict[str, Any]:
+def masked(found: FoundServer) -> dict[str, Any]:
     from clawft.config.secrecy import masked_url, masked_values, masked_words  # loaded with the servers
 
     spec = found.spec
@@ -66,7 +66,7 @@ def shown(found: FoundServer) -> dict[str, Any]:
 
 def _server(found: FoundServer) -> dict[str, Any]:
     about = {"name": found.spec.name, "origin": str(found.origin), "scope": found.scope.value}
-    return about | {"value": shown(found)}
+    return about | {"value": masked(found)}
 
 
 def _document(found: LoadedSettings) -> dict[str, Any]:

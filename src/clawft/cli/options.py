@@ -152,7 +152,7 @@ def with_app(options: Options, work: Callable[[App], Awaitable[T]], *, servers: 
     return begin_loop(run, build_and_work())
 
 
-def shown(
+def show_with_app(
     options: Options,
     work: Callable[[App], Awaitable[T]],
     show: Callable[[T], int],
@@ -160,7 +160,7 @@ def shown(
     servers: bool = True,
     tool: str = "",
 ) -> int:
-    """The same for what is shown to a person: before the servers are ended, as some take seconds for that."""
+    """As `with_app`, and shown to a person before the servers are ended: some take seconds for that."""
 
     async def work_and_show(app: App) -> int:
         code = show(await work(app))

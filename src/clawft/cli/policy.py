@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.cli.arguments import argument_options, arguments
-from clawft.cli.options import common_options, shown
+from clawft.cli.options import common_options, show_with_app
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, paint, print_json, print_paragraph, print_table
 from clawft.cli.tool import not_found
@@ -46,10 +46,15 @@ def _options(parser: Parser) -> None:
 
 
 def _explain(options: Options) -> int:
-    return shown(options, lambda app: explain(app, options), lambda told: _print_told(told, options), tool=options.name)
+    return show_with_app(
+        options,
+        lambda app: explain(app, options),
+        lambda explained: _print_explanation(explained, options),
+        tool=options.name,
+    )
 
 
-def _print_told(explanation: Explanation, options: Options) -> int:
+def _print_explanation(explanation: Explanation, options: Options) -> int:
     if options.json:
         print_json(_document(explanation))
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clawft.cli.arguments import arguments
-from clawft.cli.options import common_options, shown
+from clawft.cli.options import common_options, show_with_app
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
 from clawft.cli.screen import one_line, paint, print_json, print_table, tell
 from clawft.errors import ToolNotFound, nearest, quoted
@@ -28,7 +28,7 @@ def _list(options: Options) -> int:
     async def work(app: App) -> list[NamedPrompt]:
         return app.gateway.prompts.listed(app.caller)
 
-    return shown(options, work, lambda prompts: _print_list(prompts, options))
+    return show_with_app(options, work, lambda prompts: _print_list(prompts, options))
 
 
 def _print_list(prompts: Sequence[NamedPrompt], options: Options) -> int:
@@ -62,7 +62,7 @@ def _to_type(name: str, missing: Sequence[str]) -> str:
 
 
 def _get(options: Options) -> int:
-    return shown(options, lambda app: _filled(app, options), lambda result: _print_filled(result, options))
+    return show_with_app(options, lambda app: _filled(app, options), lambda result: _print_filled(result, options))
 
 
 async def _filled(app: App, options: Options) -> Mapping[str, Any]:

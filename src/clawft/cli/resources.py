@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from clawft.cli.options import common_options, shown
+from clawft.cli.options import common_options, show_with_app
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell
 from clawft.errors import ResourceNotFound
@@ -30,7 +30,7 @@ def _list(options: Options) -> int:
         offered = app.gateway.resources
         return [each for _, each in offered.owned(app.caller)], list(offered.templates(app.caller))
 
-    return shown(options, work, lambda found: _print_list(*found, options))
+    return show_with_app(options, work, lambda found: _print_list(*found, options))
 
 
 def _print_list(resources: list[Resource], templates: list[ResourceTemplate], options: Options) -> int:
@@ -72,7 +72,7 @@ def _read(options: Options) -> int:
 
     options.uri.encode()  # what is no text is nobody's address: `main` says so
     try:
-        return shown(options, work, lambda contents: _print_contents(contents, options))
+        return show_with_app(options, work, lambda contents: _print_contents(contents, options))
     except ResourceNotFound as missing:
         missing.hint = "weft resources list"
         raise

@@ -9,7 +9,7 @@ import msgspec
 
 from clawft.catalog.surface import tokens_of
 from clawft.cli.arguments import argument_options, arguments, kinds_of, resolved
-from clawft.cli.options import common_options, shown
+from clawft.cli.options import common_options, show_with_app
 from clawft.cli.parser import Options, Parser, json_option
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_paragraph, print_table, safe, tell
 from clawft.errors import JsonRpcFailure, ToolNotFound, nearest
@@ -86,7 +86,7 @@ def show(options: Options) -> int:
     async def work(app: App) -> CatalogEntry:
         return find(app, options.name)
 
-    return shown(options, work, lambda entry: _print_entry(entry, options), tool=options.name)
+    return show_with_app(options, work, lambda entry: _print_entry(entry, options), tool=options.name)
 
 
 def _print_entry(entry: CatalogEntry, options: Options) -> int:
@@ -170,7 +170,9 @@ def call(options: Options) -> int:
 
     options.name.encode()  # what is no text never had a name: `main` says so
     options.more = {"result.limit": MAX_RESULT_LIMIT}
-    return shown(options, lambda app: _call(app, options), lambda came: _print_reply(*came, options), tool=options.name)
+    return show_with_app(
+        options, lambda app: _call(app, options), lambda came: _print_reply(*came, options), tool=options.name
+    )
 
 
 async def _call(app: App, options: Options) -> tuple[Reply, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clawft.catalog.surface import cost_of, tokens_of
 from clawft.cli import tab_names, tool
-from clawft.cli.options import common_options, shown, with_app
+from clawft.cli.options import common_options, show_with_app, with_app
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell
 from clawft.cli.tool import flags
@@ -45,7 +45,7 @@ def _list(options: Options) -> int:
     if tab_names.is_completing():
         return with_app(options, _complete, servers=False)
     alone = f"{options.only[0]}__" if len(options.only) == 1 else ""
-    return shown(options, work, lambda found: _print_entries(found[0], options, found[1]), tool=alone)
+    return show_with_app(options, work, lambda found: _print_entries(found[0], options, found[1]), tool=alone)
 
 
 async def _complete(app: App) -> int:
@@ -79,7 +79,7 @@ def _search(options: Options) -> int:
         return app.gateway.tools.search(app.caller, " ".join(options.words), MAX_FOUND)
 
     nothing = "nothing found; `weft tools list` shows all tools"
-    return shown(options, work, lambda found: _print_entries(found, options, nothing))
+    return show_with_app(options, work, lambda found: _print_entries(found, options, nothing))
 
 
 def _print_entries(entries: Sequence[CatalogEntry], options: Options, nothing: str) -> int:

@@ -27,17 +27,17 @@ KeyPath = tuple[str, ...]
 
 def to_toml(spec: UpstreamSpec) -> str:
     """The file of one server: what differs from the defaults, and its trust."""
-    return "".join(f"{key} = {toml_value(value)}\n" for key, value in _told(spec).items())
+    return "".join(f"{key} = {toml_value(value)}\n" for key, value in _members_of(spec).items())
 
 
 def to_json(spec: UpstreamSpec) -> str:
     """As other programs write it: `{"mcpServers": {name: {…}}}`."""
-    told = _told(spec)
+    told = _members_of(spec)
     name = told.pop("name")
     return msgspec.json.format(msgspec.json.encode({"mcpServers": {name: told}}), indent=2).decode()
 
 
-def _told(spec: UpstreamSpec) -> dict[str, Any]:
+def _members_of(spec: UpstreamSpec) -> dict[str, Any]:
     default = msgspec.to_builtins(UpstreamSpec(spec.name))
     told = msgspec.to_builtins(spec)
     kept = {key: _lean(value, default[key]) for key, value in told.items() if value != default[key]}

@@ -195,7 +195,7 @@ class ClaudeStream(AnswerStream):
             raise self._failures.broken_off()
         stop = _stop(self._stop)
         blocks = [
-            _sendable(self._grown(at, block)) for at, block in sorted(self._blocks.items()) if _is_told(block, stop)
+            _sendable(self._grown(at, block)) for at, block in sorted(self._blocks.items()) if _is_whole(block, stop)
         ]
         return ModelAnswer(
             "".join(block.get("text", "") for block in blocks if block["type"] == "text"),
@@ -213,7 +213,7 @@ class ClaudeStream(AnswerStream):
         return {**block, **texts}
 
 
-def _is_told(block: Block, stop: StopReason) -> bool:
+def _is_whole(block: Block, stop: StopReason) -> bool:
     """A call that was cut off has no whole arguments."""
     return not (stop is StopReason.CUT and block["type"].endswith("tool_use"))
 

@@ -107,7 +107,7 @@ def delegate_provider(desk: Desk, workspace: Path) -> FunctionProvider:
             talk=ctx.talk,
             above=ctx.delegates,
         )
-        return _told(chosen, checked(await desk.run(job)))
+        return _result_of(chosen, checked(await desk.run(job)))
 
     return FunctionProvider(NAMESPACE, [task], workspace=workspace, store=MemoryStore())
 
@@ -117,7 +117,7 @@ def _decided(desk: Desk, task: str, target: Target, caller: Caller) -> Decision:
     return desk.decide(task, caller) if target is Target.AUTO else desk.asked_for(task, target, "you said so")
 
 
-def _told(target: Target, outcome: Outcome) -> DelegationResult:
+def _result_of(target: Target, outcome: Outcome) -> DelegationResult:
     spent = outcome.spent
     cost = None if spent.cost is None else round(spent.cost, 6)
     output = outcome.text if outcome.state is RunEnd.DONE else outcome.reason

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.sandbox import pipes
-from clawft.sandbox.probe import MAX_TASKS, Means, hard_limit, probe, told_by, which
+from clawft.sandbox.probe import MAX_TASKS, Means, content_of, hard_limit, probe, which
 
 MAX_KEPT_BYTES = 64 * 1024
 SHAPE = 4
@@ -85,7 +85,7 @@ def _here() -> str:
     """Another boot, namespace, user, bound, bubblewrap or shell: then it has to be tried again."""
     program = which("bwrap") or ""
     stamps = map(_stamp_of, (program, pipes.SHELL))
-    system = [*map(told_by, ("/proc/sys/kernel/random/boot_id", "/proc/self/attr/current"))]
+    system = [*map(content_of, ("/proc/sys/kernel/random/boot_id", "/proc/self/attr/current"))]
     spaces = [*map(_link_at, ("/proc/self/ns/user", "/proc/self/ns/mnt"))]
     return "|".join([str(SHAPE), sys.platform, *_user(), *system, *spaces, program, *stamps])
 

@@ -204,7 +204,8 @@ def _installing() -> str:
     return f"run: {before}{command} bubblewrap" if command else "install it"
 
 
-def told_by(file: str) -> str:
+def content_of(file: str) -> str:
+    """Of a small file of the kernel's; nothing if it is not there."""
     try:
         return Path(file).read_text().strip("\0\n ")
     except OSError:
@@ -213,7 +214,7 @@ def told_by(file: str) -> str:
 
 def _explain(program: str, words: str) -> str:
     if "uid map" in words or "ermission denied" in words or "not permitted" in words:
-        if told_by(RESTRICTED) == "1":
+        if content_of(RESTRICTED) == "1":
             return f"AppArmor forbids user namespaces to bubblewrap ({words}); the sandbox guide says how to allow them"
         return f"user namespaces are blocked on this machine ({words})"
     return f"{os.path.basename(program)} cannot be used: {words}"
@@ -256,7 +257,7 @@ def _tasks() -> int | None:
 
 def tasks_among_all() -> int:
     """How many there may be of a user, where all of his are counted: as many as now, and those of one child."""
-    _, _, everybody = told_by(LOAD).rpartition("/")  # of all users: to count his own would take longer than a start
+    _, _, everybody = content_of(LOAD).rpartition("/")  # of all users: to count his own would take longer than a start
     now = everybody.partition(" ")[0]
     return hard_limit("RLIMIT_NPROC", (int(now) if now.isdecimal() else MAX_TASKS) + MAX_TASKS)
 

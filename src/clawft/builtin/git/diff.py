@@ -85,7 +85,7 @@ async def diff(  # noqa: PLR0913, PLR0917 - each one is an argument of the tool
     ends = [words.revision(git.tool, "revision", revision)] if revision else []
     wanted = DiffSlice(context if hunks else None, offset, limit)
     async with git.open(repo_path) as repo:
-        return told(await _changed(repo, ends, scope, where, wanted))
+        return result_of(await _changed(repo, ends, scope, where, wanted))
 
 
 async def _changed(repo: Repo, ends: list[str], scope: Scope, where: Sequence[str], wanted: DiffSlice) -> DiffPage:
@@ -120,7 +120,7 @@ async def empty_tree(repo: Repo) -> str:
     return (await repo.ask("hash-object", "-t", "tree", "--stdin", stdin=b"")).decode().strip()
 
 
-def told(shown: DiffPage) -> DiffResult:
+def result_of(shown: DiffPage) -> DiffResult:
     """One page. It is cut between pieces of hunks, so a cursor counts pieces and not files."""
     files, offset = shown.files, shown.wanted.offset
     units = [(files[number], piece) for number, piece in shown.units]

@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
-from clawft.builtin.git.diff import Context, DiffEntry, WithHunks, changes, empty_tree, line_of, told
+from clawft.builtin.git.diff import Context, DiffEntry, WithHunks, changes, empty_tree, line_of, result_of
 from clawft.builtin.git.log import LogEntry, commit_of, read_log
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of, shorten
 from clawft.builtin.git.patch import DiffSlice
@@ -62,7 +62,7 @@ async def show(
             return _file(commit, await content_of(repo, commit.oid, file), offset, limit)
         before = commit.parents[0] if commit.parents else await empty_tree(repo)
         wanted = DiffSlice(context if hunks else None, offset, limit)
-        found = told(await changes(repo, [], [before, commit.oid], [], wanted))
+        found = result_of(await changes(repo, [], [before, commit.oid], [], wanted))
     return ShowResult(commit, found.result, None, found.files, found.additions, found.deletions, found.next_cursor)
 
 

@@ -111,7 +111,7 @@ class IdeHub:
         if len(equal) == 1:
             return equal[0]
         raise IdeNotConnected(
-            f"{len(equal)} windows have {_told(path)} open", hint=f"say which in `window`: {self._names()}"
+            f"{len(equal)} windows have {_in_words(path)} open", hint=f"say which in `window`: {self._names()}"
         )
 
     def _nobody(self, path: str | None) -> IdeError:
@@ -120,7 +120,7 @@ class IdeHub:
                 "no editor is connected, and this needs one with a screen",
                 hint="open the workspace in VS Code with the clawft extension, or in Neovim",
             )
-        return IdeNotConnected(f"no window has {_told(path)} open", hint=self._names())
+        return IdeNotConnected(f"no window has {_in_words(path)} open", hint=self._names())
 
     def _names(self) -> str:
         known = [f"{each.window.id} ({', '.join(each.window.folders)})" for each in self._windows.values()]
@@ -145,7 +145,7 @@ class IdeHub:
             each.changed_on_disk(paths)
 
 
-def _told(path: str | None) -> str:
+def _in_words(path: str | None) -> str:
     return f"'{path}'" if path else "the workspace"
 
 
