@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable
 from itertools import count
 from typing import Any, TypeVar
@@ -12,10 +11,10 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Raw
 
-from clawft._version import __version__
 from clawft.builtin.ide.lsp import settling
 from clawft.builtin.ide.lsp.documents import Documents, TextDocument, read, stamp
 from clawft.builtin.ide.lsp.file_diagnostics import KnownFiles
+from clawft.builtin.ide.lsp.introduction import introduction, workspace_folders
 from clawft.builtin.ide.lsp.messages import (
     LspProgress,
     PublishedDiagnostics,
@@ -32,34 +31,6 @@ from clawft.sandbox.cell import Cell
 
 START_SECONDS = 30.0
 STOP_SECONDS = 1.0
-
-CAPABILITIES: dict[str, Any] = {
-    "general": {"positionEncodings": ["utf-16"]},
-    "window": {"workDoneProgress": True},
-    "workspace": {
-        "configuration": True,
-        "workspaceFolders": True,
-        "symbol": {},
-        "didChangeWatchedFiles": {"dynamicRegistration": True},
-        "workspaceEdit": {"documentChanges": True},
-    },
-    "textDocument": {
-        "synchronization": {"didSave": True},
-        "hover": {"contentFormat": ["markdown", "plaintext"]},
-        "definition": {"linkSupport": True},
-        "references": {},
-        "rename": {"prepareSupport": False},
-        "formatting": {},
-        "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
-        "codeAction": {
-            "codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["", "quickfix", "refactor", "source"]}},
-            "resolveSupport": {"properties": ["edit"]},
-            "dataSupport": True,
-        },
-        "publishDiagnostics": {"versionSupport": True},
-        "diagnostic": {"dynamicRegistration": False},
-    },
-}
 
 log = logging.getLogger("clawft.ide")
 
@@ -100,27 +71,16 @@ class LspServer:
 
     async def start(self) -> None:
         """Ready when it returns. Raises IdeFailed if it does not come up."""
-        hello = {
-            "processId": None,  # behind a wall our number is nobody's, and it would leave; the kernel ends it with us
-            "clientInfo": {"name": "clawft", "version": __version__},
-            "rootUri": uri_of(self._folder),
-            "workspaceFolders": self._folders(),
-            "capabilities": CAPABILITIES,
-            "initializationOptions": dict(self.spec.options),
-        }
         await self._rpc.start(self._command, self._folder, environment(), self._cell)
         try:
             async with asyncio.timeout(START_SECONDS):
-                said = await self._rpc.request("initialize", hello, dict[str, Any])
+                said = await self._rpc.request("initialize", introduction(self._folder, self.spec), dict[str, Any])
         except TimeoutError:
             await self._rpc.stop()
             raise IdeFailed(f"{self.spec.name} did not start within {START_SECONDS:g} s") from None
         self.capabilities = said.get("capabilities", {})
         self._rpc.notify("initialized", {})
         self._rpc.notify("workspace/didChangeConfiguration", {"settings": dict(self.spec.settings)})
-
-    def _folders(self) -> list[dict[str, str]]:
-        return [{"uri": uri_of(self._folder), "name": os.path.basename(self._folder)}]
 
     async def stop(self) -> None:
         try:
@@ -291,7 +251,7 @@ class LspServer:
                 wanted = msgspec.json.decode(params, type=SettingsRequest)
                 return [self._setting(item.section or "") for item in wanted.items]
             case "workspace/workspaceFolders":
-                return self._folders()
+                return workspace_folders(self._folder)
             case "window/workDoneProgress/create":
                 self._settling.begin_work(msgspec.json.decode(params, type=LspProgress).token)
                 return None
