@@ -15,7 +15,7 @@ import pytest
 from clawft.delegate.budget import RunBounds, RunEnd
 from clawft.delegate.claude import Claude
 from clawft.delegate.events import CallEnded, Outcome, RetryAnnounced, TextPiece
-from clawft.delegate.executor import live
+from clawft.delegate.executor import LiveExecutor
 from clawft.delegate.key import ApiKey
 from clawft.delegate.loop import Loop, checked
 from clawft.delegate.openai import OpenAI
@@ -62,7 +62,7 @@ def make(request: pytest.FixtureRequest) -> Make:
 async def looped(model: Model, listener: Listener, bounds: RunBounds = RunBounds()) -> Outcome:  # noqa: B008 - frozen
     made = gateway()
     tools = [spec_of(entry) for entry in made.tools.visible(CONTEXT.caller)]
-    loop = Loop(model, live(made), CONTEXT, bounds, tell=listener.tell, record=listener.record)
+    loop = Loop(model, LiveExecutor(made), CONTEXT, bounds, tell=listener.tell, record=listener.record)
     try:
         return await loop.run([TaskText("say hi")], "Be kind.", tools)
     finally:

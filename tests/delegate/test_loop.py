@@ -8,7 +8,7 @@ import pytest
 
 from clawft.delegate.budget import RunBounds, RunEnd, Spending, cost_of, exceeded, price_of, room
 from clawft.delegate.events import CallEnded, CallStarted, Outcome
-from clawft.delegate.executor import ExecutionContext, ToolCallSpec, ToolExecutionResult, live
+from clawft.delegate.executor import ExecutionContext, LiveExecutor, ToolCallSpec, ToolExecutionResult
 from clawft.delegate.loop import MAX_SAME, MAX_USES, Loop
 from clawft.delegate.retry import LONGEST_WAIT, MAX_TRIES, is_passing, pause, read_wait
 from clawft.delegate.scripted_model import ScriptedModel
@@ -32,7 +32,7 @@ from tests.requirements import requirement
 async def looped(script: str, listener: Listener, bounds: RunBounds = RunBounds()) -> Outcome:  # noqa: B008 - frozen
     made = gateway()
     loop = Loop(
-        ScriptedModel(scenario(script)), live(made), CONTEXT, bounds, tell=listener.tell, record=listener.record
+        ScriptedModel(scenario(script)), LiveExecutor(made), CONTEXT, bounds, tell=listener.tell, record=listener.record
     )
     return await loop.run([TaskText("go")], "", [spec_of(entry) for entry in made.tools.visible(CONTEXT.caller)])
 

@@ -232,16 +232,16 @@ def _job(
 
 def _executor(app: App, asked: str | None, scenario: Scenario | None) -> ToolExecutor:
     """By the command line, else as the scenario says; real calls where nobody says anything."""
-    from clawft.delegate.executor import DisabledExecutor, ExecutionMode, MockExecutor, live  # loaded with the desk
+    from clawft.delegate import executor  # loaded with the desk
 
-    mode = ExecutionMode(asked) if asked else scenario.mode if scenario else ExecutionMode.LIVE
+    mode = executor.ExecutionMode(asked) if asked else scenario.mode if scenario else executor.ExecutionMode.LIVE
     match mode:
-        case ExecutionMode.DISABLED:
-            return DisabledExecutor()
-        case ExecutionMode.MOCK:
-            return MockExecutor(scenario.mocks if scenario else ())
-        case ExecutionMode.LIVE:
-            return live(app.gateway)
+        case executor.ExecutionMode.DISABLED:
+            return executor.DisabledExecutor()
+        case executor.ExecutionMode.MOCK:
+            return executor.MockExecutor(scenario.mocks if scenario else ())
+        case executor.ExecutionMode.LIVE:
+            return executor.LiveExecutor(app.gateway)
 
 
 VERBS = {"": Verb("Run one task", _options, _run)}

@@ -17,7 +17,7 @@ from clawft.catalog.surface import Surface, SurfaceForm, searched_by
 from clawft.delegate import rules, sdk
 from clawft.delegate.budget import RunBounds
 from clawft.delegate.events import Outcome, Tell
-from clawft.delegate.executor import ExecutionContext, GatewayView, ToolExecutor, live
+from clawft.delegate.executor import ExecutionContext, GatewayView, LiveExecutor, ToolExecutor
 from clawft.delegate.flow import ClaudeFlow, entry_tool
 from clawft.delegate.key import ApiKey, read_key
 from clawft.delegate.local import LocalModel
@@ -160,7 +160,7 @@ class Desk:
 
     async def _looped(self, job: DelegateJob, context: ExecutionContext, model: Model) -> Outcome:
         try:
-            executor = job.executor or live(self._house.gateway)
+            executor = job.executor or LiveExecutor(self._house.gateway)
             loop = Loop(
                 model,
                 executor,

@@ -142,51 +142,25 @@ class McpExecutor:
         return next(bare, None)
 
 
-class BuiltinExecutor:
-    """Our own tools, and those of installed packages."""
-
-    name = "builtin"
-
-    def __init__(self, gateway: GatewayView) -> None:
-        self._gateway = gateway
-
-    async def execute(self, spec: ToolCallSpec, tool_use_id: str, ctx: ExecutionContext) -> ToolExecutionResult:
-        entry = self._gateway.tools.find_visible(spec.tool, ctx.caller)
-        if entry is None or entry.origin.server:
-            return not_found(spec.tool)
-        return await _called(self._gateway, entry, spec, ctx)
-
-
-class UnknownExecutor:
-    """What is not there, or not for this caller: it is called all the same, so that the audit knows of it."""
-
-    name = "unknown"
-
-    def __init__(self, gateway: GatewayView) -> None:
-        self._gateway = gateway
-
-    async def execute(self, spec: ToolCallSpec, tool_use_id: str, ctx: ExecutionContext) -> ToolExecutionResult:
-        return await _called(self._gateway, None, spec, ctx)
-
-
 class LiveExecutor:
-    """One executor after the other, until one knows the tool."""
+    """Real calls: of a server's tool, else of one of ours, or of an installed package's.
+
+    What is not there, or not for this caller, is called all the same, so that the audit knows of it.
+    """
 
     name = "live"
 
-    def __init__(self, executors: Sequence[ToolExecutor]) -> None:
-        self._executors = executors
+    def __init__(self, gateway: GatewayView) -> None:
+        self._gateway = gateway
+        self._servers = McpExecutor(gateway)
 
     async def execute(self, spec: ToolCallSpec, tool_use_id: str, ctx: ExecutionContext) -> ToolExecutionResult:
-        for executor in self._executors:
-            result = await executor.execute(spec, tool_use_id, ctx)
-            if result.kind != "not_found":
-                return result
-        return not_found(spec.tool)
-
-
-def live(gateway: GatewayView) -> LiveExecutor:
-    return LiveExecutor([McpExecutor(gateway), BuiltinExecutor(gateway), UnknownExecutor(gateway)])
+        result = await self._servers.execute(spec, tool_use_id, ctx)
+        if result.kind != "not_found":
+            return result
+        found = self._gateway.tools.find_visible(spec.tool, ctx.caller)
+        own = found if found is not None and not found.origin.server else None
+        return await _called(self._gateway, own, spec, ctx)
 
 
 def not_found(tool: str) -> ToolExecutionResult:
