@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from clawft.builtin.git import GitSettings, cell
-from clawft.builtin.git.cell import CellSurroundings, RunPurpose, cell_of, surroundings_of
+from clawft.builtin.git.cell import CellSurroundings, cell_of, surroundings_of
+from clawft.builtin.git.run import RunPurpose
 from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied, ToolError
 from clawft.sandbox.bounds import access_to
 from clawft.sandbox.probe import Means

@@ -14,6 +14,7 @@ from clawft.builtin.git.family import RECIPES
 from clawft.builtin.git.hostile_config import FIXED, GitWork, find, forms, read_listing
 from clawft.builtin.git.program import SHAPE
 from clawft.builtin.git.program import environment as git_environment
+from clawft.builtin.git.run import RunPurpose
 from clawft.builtin.git.settings import Bounds
 from clawft.errors import ExecutionFailed, PermissionDenied, ToolError
 from tests.builtin.git.plain import EMAIL, GRANTED, NAME, Tools, environment, git, said
@@ -315,7 +316,7 @@ async def test_a_list_of_ignored_files_that_nobody_writes_is_not_waited_for(boun
 @pytest.mark.parametrize(("key", "kept"), [("checkout.workers", "1"), ("pack.threads", "0")])
 def test_the_repository_does_not_say_how_many_work_for_it(repo: Path, key: str, kept: str) -> None:
     git(repo, "config", key, "5000")
-    env = git_environment(GitSettings(), trusted=False, config={**SHAPE, **FIXED})
+    env = git_environment(GitSettings(), RunPurpose(trusted=False), config={**SHAPE, **FIXED})
     asked = subprocess.run(["git", "config", key], cwd=repo, env=env, capture_output=True, text=True, check=True)
     assert asked.stdout.strip() == kept
 

@@ -20,7 +20,7 @@ from clawft.builtin.git import Bounds, GitSettings, git_tools
 from clawft.builtin.git import program as program_module
 from clawft.builtin.git.program import NO_PROTOCOL, GitProgram, environment, program
 from clawft.builtin.git.progress import GitProgress
-from clawft.builtin.git.run import RunLimits, run
+from clawft.builtin.git.run import RunLimits, RunPurpose, run
 from clawft.errors import ExecutionFailed
 from clawft.model import Call, Caller, Origin, SilentTalk
 from clawft.provider.context import ToolContext
@@ -203,13 +203,13 @@ def test_progress_is_the_same_however_it_arrives(cuts: list[int]) -> None:
 @requirement("PLUG-04", "GIT-12")
 def test_git_sees_only_what_it_needs() -> None:
     environ = {"PATH": "/usr/bin:.::/bin", "HOME": "/h", "GIT_DIR": "/x", "TOKEN": "s", "SSH_AUTH_SOCK": "/s"}
-    plain = environment(GitSettings(variables=("SSH_AUTH_SOCK",)), trusted=False, environ=environ)
+    plain = environment(GitSettings(variables=("SSH_AUTH_SOCK",)), RunPurpose(trusted=False), environ=environ)
     assert not {"TOKEN", "GIT_DIR", "SSH_AUTH_SOCK"} & plain.keys()
     assert plain["PATH"] == "/usr/bin:/bin"
     assert plain["GIT_ALLOW_PROTOCOL"] == NO_PROTOCOL
     assert plain["GIT_CONFIG_GLOBAL"] == os.devnull
     trusted = environment(
-        GitSettings(variables=("SSH_AUTH_SOCK",)), trusted=True, protocols=["https", "ssh"], environ=environ
+        GitSettings(variables=("SSH_AUTH_SOCK",)), RunPurpose(trusted=True, protocols=["https", "ssh"]), environ=environ
     )
     assert (trusted["SSH_AUTH_SOCK"], trusted["GIT_ALLOW_PROTOCOL"]) == ("/s", "https:ssh")
     assert "GIT_CONFIG_GLOBAL" not in trusted

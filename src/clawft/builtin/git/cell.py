@@ -14,13 +14,14 @@ SSH knows no proxy. Where git has to speak it the network is open, and git was t
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from clawft.builtin.cells import CACHES, around, this_machine
+from clawft.builtin.git.run import RunPurpose
 from clawft.builtin.git.settings import GitSettings
 from clawft.sandbox.bounds import ANY_HOST, Bounds, FoldersAround, PathRule, bounds_of, is_within, with_rules
 from clawft.sandbox.cell import Cell
@@ -33,21 +34,6 @@ KEY_RING = ".gnupg"
 OF_OTHERS = "/etc/ssh/ssh_config.d"
 """Out of sight: in a namespace of users these belong to nobody, and ssh refuses to go on when it sees that."""
 SSH, HTTPS = "ssh", "https"
-
-
-class RunPurpose(Struct, frozen=True):
-    """What one run of git is for."""
-
-    trusted: bool
-    write: bool = False
-    protocols: Sequence[str] = ()
-    users_own: bool = False
-    """With the user's own configuration."""
-
-    @property
-    def only_looks(self) -> bool:
-        """In a repository that is not trusted git is told to start nothing, and no way to speak to others."""
-        return not (self.trusted or self.write or self.protocols)
 
 
 class CellSurroundings(Struct, frozen=True):
@@ -67,25 +53,25 @@ def surroundings_of(
     return CellSurroundings(around(workspace, [program], str(workspace), CACHES), paths)
 
 
-async def cell_now(surroundings: CellSurroundings, run: RunPurpose, settings: GitSettings) -> Cell | None:
+async def cell_now(surroundings: CellSurroundings, purpose: RunPurpose, settings: GitSettings) -> Cell | None:
     """In a thread: what this machine has may have to be tried out first. Those who only look do not wait for that."""
-    return None if _is_spared(run, settings) else await asyncio.to_thread(cell_of, surroundings, run, settings)
+    return None if _is_spared(purpose, settings) else await asyncio.to_thread(cell_of, surroundings, purpose, settings)
 
 
-def _is_spared(run: RunPurpose, settings: GitSettings) -> bool:
-    return settings.sandbox == "off" or (settings.sandbox == "auto" and run.only_looks)
+def _is_spared(purpose: RunPurpose, settings: GitSettings) -> bool:
+    return settings.sandbox == "off" or (settings.sandbox == "auto" and purpose.only_looks)
 
 
-def cell_of(surroundings: CellSurroundings, run: RunPurpose, settings: GitSettings) -> Cell | None:
+def cell_of(surroundings: CellSurroundings, purpose: RunPurpose, settings: GitSettings) -> Cell | None:
     """None: the user wants none, or there is nothing to hold."""
-    if _is_spared(run, settings):
+    if _is_spared(purpose, settings):
         return None
-    open_to_user = run.trusted and settings.sandbox != "strict"
+    open_to_user = purpose.trusted and settings.sandbox != "strict"
     bounds = _open(surroundings) if open_to_user else _closed(surroundings)
     return Cell(
         msgspec.structs.replace(
-            with_rules(bounds, _rules(surroundings.around, run)),
-            network=_network(run, settings.manifest().permissions.network),
+            with_rules(bounds, _rules(surroundings.around, purpose)),
+            network=_network(purpose, settings.manifest().permissions.network),
             required=settings.sandbox == "require",
         ),
         this_machine(),
@@ -105,20 +91,23 @@ def _closed(surroundings: CellSurroundings) -> Bounds:
     return bounds_of("strict", msgspec.structs.replace(surroundings.around, named=())) or Bounds(())
 
 
-def _rules(known: FoldersAround, run: RunPurpose) -> list[PathRule]:
-    rules = [PathRule(known.workspace, "write" if run.write or run.trusted else "read"), PathRule(OF_OTHERS, "hide")]
+def _rules(known: FoldersAround, purpose: RunPurpose) -> list[PathRule]:
+    rules = [
+        PathRule(known.workspace, "write" if purpose.write or purpose.trusted else "read"),
+        PathRule(OF_OTHERS, "hide"),
+    ]
     if is_within(known.state, known.workspace):
         rules.append(PathRule(known.state, "hide"))  # a workspace that is a whole home has our own folder in it
-    if run.users_own:
+    if purpose.users_own:
         rules += [PathRule(f"{known.home}/{name}", "read") for name in OWN_CONFIGURATION]
-    if SSH in run.protocols:
+    if SSH in purpose.protocols:
         rules += [PathRule(f"{known.home}/{name}", "read") for name in KEYS]
     return rules
 
 
-def _network(run: RunPurpose, hosts: tuple[str, ...]) -> tuple[str, ...]:
-    if SSH in run.protocols:
+def _network(purpose: RunPurpose, hosts: tuple[str, ...]) -> tuple[str, ...]:
+    if SSH in purpose.protocols:
         return (ANY_HOST,)
-    started_by_us = HTTPS in run.protocols
-    by_hooks_and_filters = run.trusted and run.write
+    started_by_us = HTTPS in purpose.protocols
+    by_hooks_and_filters = purpose.trusted and purpose.write
     return hosts if started_by_us or by_hooks_and_filters else ()

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.confine import confined, resolve
 from clawft.builtin.git import words
 from clawft.builtin.git.address import RemoteAddress, check_address, read_address
-from clawft.builtin.git.cell import RunPurpose, cell_now, surroundings_of
+from clawft.builtin.git.cell import cell_now, surroundings_of
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.hostile_config import FIXED
 from clawft.builtin.git.log import head_of
@@ -18,7 +18,7 @@ from clawft.builtin.git.program import SHAPE, environment, program
 from clawft.builtin.git.progress import GitProgress
 from clawft.builtin.git.repo import Git
 from clawft.builtin.git.repository_paths import check_contents, current_user, find_repository
-from clawft.builtin.git.run import run
+from clawft.builtin.git.run import RunPurpose, run
 from clawft.builtin.git.settings import DRAFT
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed
@@ -72,18 +72,14 @@ async def _clone(git: Git, address: RemoteAddress, args: list[str], *, trusted: 
         how.append("--no-local")  # copying files would bring along links and whatever else lies there
     git_program = await asyncio.to_thread(program)
     known = await asyncio.to_thread(surroundings_of, git_program.brief[0], git.ctx.workspace, git.settings)
-    cell = await cell_now(known, RunPurpose(trusted, write=True, protocols=[address.protocol]), git.settings)
+    purpose = RunPurpose(trusted, write=True, protocols=[address.protocol])
+    cell = await cell_now(known, purpose, git.settings)
     said = await run(
         [*(git_program.brief if cell else git_program.tied), "clone", "--progress", *how, *args],
         tool=git.tool,
         folder=str(git.ctx.workspace),
-        env=environment(
-            git.settings,
-            trusted=trusted,
-            protocols=[address.protocol],
-            config=SHAPE if trusted else {**SHAPE, **FIXED},
-        ),
-        limits=git.limits(trusted=trusted, network=True),
+        env=environment(git.settings, purpose, config=SHAPE if trusted else {**SHAPE, **FIXED}),
+        limits=git.limits(purpose),
         listen=GitProgress(git.ctx.progress).feed,
         cell=cell,
     )

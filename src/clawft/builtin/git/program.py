@@ -3,11 +3,12 @@
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 
 from msgspec import Struct
 
+from clawft.builtin.git.run import RunPurpose
 from clawft.builtin.git.settings import MANIFEST, PEOPLE, GitSettings
 from clawft.builtin.process import DEFAULT_VARIABLES, PROBE_S, clear_environment
 from clawft.errors import ExecutionFailed
@@ -82,25 +83,20 @@ def program() -> GitProgram:
 
 def environment(
     settings: GitSettings,
+    purpose: RunPurpose,
     *,
-    trusted: bool,
-    protocols: Sequence[str] = (),
     config: Mapping[str, str] = SHAPE,
     extra: Mapping[str, str] | None = None,
-    users_own: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> dict[str, str]:
-    """Everything git gets to see. `extra` and the configuration win over what comes from outside.
-
-    `users_own`: with the user's own configuration, where nothing is done but reading it.
-    """
+    """Everything git gets to see. `extra` and the configuration win over what comes from outside."""
     kept = clear_environment(environ)
-    kept["PATH"] = (_absolute if trusted else _foreign)(kept["PATH"]) or DEFAULT_VARIABLES["PATH"]
-    if trusted:
+    kept["PATH"] = (_absolute if purpose.trusted else _foreign)(kept["PATH"]) or DEFAULT_VARIABLES["PATH"]
+    if purpose.trusted:
         kept |= {name: environ[name] for name in settings.variables if name in environ}
-    allowed = {"GIT_ALLOW_PROTOCOL": ":".join(protocols) or NO_PROTOCOL}
-    chosen = {} if trusted else dict(UNTRUSTED)
-    if users_own:
+    allowed = {"GIT_ALLOW_PROTOCOL": ":".join(purpose.protocols) or NO_PROTOCOL}
+    chosen = {} if purpose.trusted else dict(UNTRUSTED)
+    if purpose.users_own:
         chosen.pop("GIT_CONFIG_GLOBAL", None)
     return {**kept, **ALWAYS, **chosen, **allowed, **(extra or {}), **_as_variables(config)}
 

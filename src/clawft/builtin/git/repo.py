@@ -10,12 +10,12 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from clawft.builtin.git.cell import CellSurroundings, RunPurpose, cell_now, surroundings_of
+from clawft.builtin.git.cell import CellSurroundings, cell_now, surroundings_of
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.hostile_config import FIXED, ConfigFindings, GitWork, check, find, read_listing
 from clawft.builtin.git.program import SHAPE, GitProgram, environment, program
 from clawft.builtin.git.repository_paths import RepositoryPaths, check_contents, current_user, find_repository
-from clawft.builtin.git.run import GitOutput, Listen, RunLimits, run
+from clawft.builtin.git.run import GitOutput, Listen, RunLimits, RunPurpose, run
 from clawft.builtin.git.settings import GitSettings
 from clawft.builtin.process import path_of
 from clawft.provider.context import ToolContext
@@ -69,10 +69,10 @@ class Git(Struct, frozen=True):
         asked = [repository.top] if repository.bare or repository.has_own_folder() else _both(repository)
         return all(self.settings.trusted(place) for place in asked)
 
-    def limits(self, *, trusted: bool, network: bool) -> RunLimits:
+    def limits(self, purpose: RunPurpose) -> RunLimits:
         bounds = self.settings.bounds
-        seconds = bounds.network_seconds if network else bounds.seconds
-        memory = 0 if trusted else bounds.memory_bytes
+        seconds = bounds.network_seconds if purpose.protocols else bounds.seconds
+        memory = 0 if purpose.trusted else bounds.memory_bytes
         return RunLimits(seconds, bounds.output_bytes, bounds.error_bytes, memory)
 
 
@@ -133,36 +133,32 @@ class Repo:
         users_own: bool = False,
     ) -> GitOutput:
         """Run git and see how it ends. `write`: it may touch the index; without, it only looks."""
-        found, settings = self._found, self.git.settings
-        cell = await cell_now(found.surroundings, RunPurpose(self.trusted, write, protocols, users_own), settings)
-        tied = cell is None and (write or protocols or self.trusted)
-        argv = found.program.tied if tied else found.program.brief
+        purpose = RunPurpose(self.trusted, write, protocols, users_own)
+        cell = await cell_now(self._found.surroundings, purpose, self.git.settings)
+        git = self._found.program
+        argv = git.tied if cell is None and not purpose.only_looks else git.brief
         return await run(
             [*argv, *args],
             tool=self.tool,
             folder=self._folder,
-            env=self._environment(write, protocols, extra or {}, users_own),
-            limits=self.git.limits(trusted=self.trusted, network=bool(protocols)),
+            env=self._environment(purpose, extra or {}),
+            limits=self.git.limits(purpose),
             stdin=stdin,
             listen=listen,
             cell=cell,
         )
 
-    def _environment(
-        self, write: bool, protocols: Sequence[str], extra: Mapping[str, str], users_own: bool
-    ) -> dict[str, str]:
+    def _environment(self, purpose: RunPurpose, extra: Mapping[str, str]) -> dict[str, str]:
         place = self.place
         where = {"GIT_DIR": ".git" if place.has_own_folder() else str(place.git_dir), "GIT_WORK_TREE": "."}
         if place.bare:
             where = {"GIT_DIR": ".", "GIT_WORK_TREE": NO_TREE, "GIT_COMMON_DIR": str(place.common_dir)}
-        locks = {} if write else {"GIT_OPTIONAL_LOCKS": "0"}
+        locks = {} if purpose.write else {"GIT_OPTIONAL_LOCKS": "0"}
         return environment(
             self.git.settings,
-            trusted=self.trusted,
-            protocols=protocols,
+            purpose,
             config=SHAPE if self.trusted else {**SHAPE, **FIXED, **self._findings.overridden},
             extra={**where, **locks, **extra},
-            users_own=users_own,
         )
 
     def _remember(self, known: tuple[Stamp, ConfigFindings]) -> None:

@@ -14,6 +14,21 @@ Listen = Callable[[bytes], None]
 """Gets what git says on stderr while it runs."""
 
 
+class RunPurpose(Struct, frozen=True):
+    """What one run of git is for."""
+
+    trusted: bool
+    write: bool = False
+    protocols: Sequence[str] = ()
+    users_own: bool = False
+    """With the user's own configuration, where nothing is done but reading it."""
+
+    @property
+    def only_looks(self) -> bool:
+        """In a repository that is not trusted git is told to start nothing, and no way to speak to others."""
+        return not (self.trusted or self.write or self.protocols)
+
+
 class GitOutput(Struct, frozen=True):
     code: int
     out: bytes
