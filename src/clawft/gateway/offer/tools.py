@@ -164,8 +164,8 @@ class Tools:
     def reaches(self, known: RegisteredProvider, caller: Caller) -> bool:
         """May this caller have what a provider has beside its tools and prompts?
 
-        Resources have no names that rules could match: they go with the tool they stand for, with any tool of theirs, or
-        with `resources`.
+        Resources have no names that rules could match: they go with the tool that they stand for; else with any tool of
+        theirs, or with `resources`.
         """
         if known.stands_for:
             return self.find_visible(known.stands_for, caller) is not None
