@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ pytestmark = pytest.mark.slow  # processes that take their time
 
 TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
 DISK_BYTES = 1024 * 1024
+CALLS = 40
+CLIENT = {"name": "test", "version": "1"}
 
 
 @pytest.fixture
@@ -113,3 +117,31 @@ def test_the_doctor_finds_it(approved: None, on_disk: Any, kind: str) -> None:
     told = json.loads(on_disk(kind, "doctor", "--json").stdout)
     said = "is full" if kind == "full" else "is not writable"
     assert [each["said"] for each in told["findings"] if each["level"] == "fail" and said in each["said"]]
+
+
+@requirement("GUARD-11")
+def test_lines_of_calls_on_a_full_disk_are_written_when_there_is_room(
+    weft: list[str], run: Any, workspace: Path, environment: dict[str, str]
+) -> None:
+    """The disk is full for a while: no file of this process may grow beyond a size. Nobody acts unseen meanwhile."""
+    command = [*weft, "mcp-server"]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=workspace, env=environment, text=True, **pipes) as serving:
+        ask = partial(_ask, serving)
+        ask(0, "initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT})
+        resource.prlimit(serving.pid, resource.RLIMIT_FSIZE, (2_000, resource.RLIM_INFINITY))
+        for number in range(1, CALLS + 1):
+            ask(number, "tools/call", {"name": "memory__recall", "arguments": {"key": "a"}})
+        assert "audit: lines cannot be written, and are held" in serving.stderr.readline()
+        resource.prlimit(serving.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        serving.stdin.close()
+    assert run("audit", "verify").code == 0
+    ids = [line["id"].rpartition("-")[2] for line in run("audit", "tail", "-n", "1000", "--json").json["lines"]]
+    assert ids == [str(number) for number in range(1, CALLS + 1)]
+
+
+def _ask(serving: Any, id: int, method: str, params: object) -> None:
+    serving.stdin.write(json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params}) + "\n")
+    serving.stdin.flush()
+    while json.loads(serving.stdout.readline()).get("id") != id:
+        pass

@@ -33,6 +33,32 @@ def test_a_missing_resource_says_where_to_look(run: Any) -> None:
     assert done.err == "weft: resource not found: nothing://here\nhint: weft resources list\n"
 
 
+@requirement("GUARD-06", "GUARD-07")
+@pytest.mark.parametrize("words", ["resources read workspace:///a.txt", "prompts get weft__explain_file path=a.txt"])
+def test_who_may_not_read_files_does_not_read_them_in_another_way(run: Any, workspace: Path, words: str) -> None:
+    (workspace / "a.txt").write_text("hello\n")
+    for rules in (("--deny", "file__*"), ("--deny", "read_file"), ("--allow", "weft__*")):
+        done = run(*words.split(), *rules)
+        assert (done.code, done.out) == (1, ""), rules
+        assert "hello" not in done.err
+        assert "workspace:///" not in run("resources", "list", "--json", *rules).out
+    assert "hello" in run(*words.split(), "--allow", "file__read", "--allow", "weft__explain_file").out
+
+
+@requirement("GUARD-10")
+def test_what_is_read_beside_the_tools_leaves_its_line(run: Any, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("hello\n")
+    assert run("resources", "read", "workspace:///a.txt").code == 0
+    assert run("resources", "read", "nothing://here").code == 1
+    assert run("prompts", "get", "weft__explain_file", "path=a.txt").code == 0
+    told = [(line["tool"], line["outcome"]) for line in run("audit", "tail", "--json").json["lines"]]
+    assert told == [
+        ("resources/read", "ok"),
+        ("resources/read", "failed:ResourceNotFound"),
+        ("prompts/get weft__explain_file", "ok"),
+    ]
+
+
 @requirement("RES-07", "AGENT-14")
 def test_prompts_are_listed_and_filled_in(run: Any, workspace: Path) -> None:
     (workspace / "a.txt").write_text("some text")

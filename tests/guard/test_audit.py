@@ -1,6 +1,7 @@
 """One line for every call, whatever becomes of it."""
 
 import asyncio
+import errno
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime
@@ -167,6 +168,47 @@ async def test_a_sink_that_fails_does_not_fail_the_call(caplog: pytest.LogCaptur
     assert await guard(call(), answers(Reply.text("ok"))) == Reply.text("ok")
     guard.close()
     assert "disk full" in caplog.text
+
+
+class FullDisk(Lines):
+    """Until somebody makes room."""
+
+    full = True
+
+    def append(self, entries: Sequence[bytes], seconds: float) -> None:
+        if self.full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        super().append(entries, seconds)
+
+
+@requirement("GUARD-11")
+async def test_lines_wait_for_room_on_the_disk(caplog: pytest.LogCaptureFixture) -> None:
+    lines = FullDisk()
+    guard = Audit(lines)
+    for _ in range(3):
+        await guard(call(), answers(Reply.text("")))
+    guard._write_or_hold(guard._waiting)  # pyright: ignore[reportPrivateUsage] - what its timer does in a thread
+    guard._write_or_hold([])  # pyright: ignore[reportPrivateUsage] - and again a moment later
+    assert caplog.text.count("No space left on device") == 1
+    guard._waiting, lines.full = [], False  # pyright: ignore[reportPrivateUsage]
+    guard.close()
+    assert [int(line["id"].rpartition("-")[2]) for line in lines.all] == [1, 2, 3]
+
+
+@requirement("GUARD-11")
+async def test_lines_that_had_to_be_given_up_are_a_line_themselves() -> None:
+    lines = FullDisk()
+    guard = Audit(lines)
+    for _ in range(3):
+        await guard(call(), answers(Reply.text("")))
+    guard.flush()
+    lines.full = False
+    await guard(call(), answers(Reply.text("")))
+    guard.close()
+    assert [(line["tool"], line["outcome"]) for line in lines.all] == [
+        ("weft audit", "lost:3 lines"),
+        ("demo__echo", "ok"),
+    ]
 
 
 class HeldUp(Lines):

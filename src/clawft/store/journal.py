@@ -70,7 +70,7 @@ class Journal:
     def append(self, entries: Sequence[bytes | Mapping[str, Any]], seconds: float = LOCK_SECONDS) -> None:
         """Write JSON objects as one batch behind whatever others have written meanwhile.
 
-        Blocks. Raises Busy, with nothing written, if somebody else holds the journal for so long.
+        Blocks. Raises Busy if somebody else holds the journal for so long, or OSError; nothing is written then.
         """
         encoded = check_entries(
             [entry if isinstance(entry, bytes) else msgspec.json.encode(entry) for entry in entries]
@@ -85,7 +85,6 @@ class Journal:
                 size = self._write(descriptor, encoded)
             finally:
                 os.close(descriptor)
-            link_file.write(head_file(self._path), self._end)
             if size > self._rotate_bytes:
                 self._rotate()
 
@@ -93,8 +92,13 @@ class Journal:
         """Returns the new size."""
         self._catch_up(descriptor)
         lines, end = seal(entries, self._end)
-        self._seen = None  # if the disk is full half-way, the next batch looks again
-        write_all(descriptor, lines)
+        before, self._seen = os.fstat(descriptor).st_size, None
+        try:
+            write_all(descriptor, lines)
+            link_file.write(head_file(self._path), end)
+        except OSError:  # the disk is full half-way: whoever comes again with the same lines must not find some of them
+            os.ftruncate(descriptor, before)
+            raise
         self._end, self._seen = end, _state(descriptor)
         return self._seen[2]
 

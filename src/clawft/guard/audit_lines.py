@@ -1,0 +1,123 @@
+"""A line of the audit: what is noted of a call, and how it is written."""
+
+from __future__ import annotations
+
+import os
+import time
+from binascii import hexlify
+from functools import lru_cache
+
+import msgspec
+from msgspec import Struct
+
+from clawft.model import Call, Caller, Origin, Tool
+from clawft.wire.visible import make_visible
+
+
+class Happened(Struct, gc=False):
+    """What the hot path notes; the line is made later, in the batch."""
+
+    when: float
+    call: Call
+    verdict: str
+    outcome: str
+    seconds: float
+    size: int
+
+
+class AuditLines:
+    """Writes the lines of one process, one after the other: the next is likely to begin like the last."""
+
+    def __init__(self, *, values: bool) -> None:
+        """`values`: write the arguments themselves, not only their digest."""
+        self._values = values
+        self._count = 0
+        self._run = os.urandom(4).hex().encode()
+        self._second, self._stamp = 0, b""
+        self._caller: Caller | None = None
+        self._tool, self._head = "", b""
+
+    def of(self, happened: Happened) -> bytes:
+        """One JSON object, put together from parts that hardly ever change: this runs for every call there is."""
+        from hashlib import sha256  # loads OpenSSL; whoever only lists writes nothing
+
+        call = happened.call
+        second = int(happened.when)
+        if second != self._second:
+            self._second, self._stamp = second, _timestamp(second)
+        if call.caller is not self._caller or call.name is not self._tool:
+            self._caller, self._tool, self._head = call.caller, call.name, _head(call)
+        self._count += 1
+        values = b',"arguments":' + _recorded(call.arguments) if self._values and _has_values(call) else b""
+        return _LINE % (
+            self._stamp,
+            (happened.when - second) * 1000,
+            self._run,
+            self._count,
+            self._head,
+            _said(happened.verdict, happened.outcome),
+            happened.seconds * 1000,
+            len(call.arguments),
+            happened.size,
+            hexlify(sha256(call.arguments).digest()[:16]),
+            b"" if call.origin.trusted else b',"trusted":false',
+            values,
+        )
+
+    def of_loss(self, count: int) -> bytes:
+        """In place of so many lines that could not be written, nor held any longer."""
+        return self.of(Happened(time.time(), _NO_CALL, "", f"lost:{count} lines", 0.0, 0))
+
+
+_NO_CALL = Call(Caller(), "weft audit", Tool("weft audit", b""), Origin("weft"))
+
+
+def _has_values(call: Call) -> bool:
+    return len(call.arguments) <= MAX_VALUES and call.origin.namespace not in SECRETIVE
+
+
+def _recorded(arguments: bytes) -> bytes:
+    """On one line, as JSON strings hold no raw line ends; and without what looks like a secret."""
+    from clawft.store.concealed_secrets import without_resolved  # only where values are wanted
+    from clawft.wire.secrets import mask_members
+
+    return mask_members(without_resolved(arguments)).replace(b"\n", b" ").replace(b"\r", b" ")
+
+
+SECRETIVE = frozenset({"oauth2"})
+"""Families whose arguments may hold a secret of the user's: never written, whatever the settings say."""
+MAX_VALUES = 64 * 1024
+"""Arguments longer than this are never written, only their digest."""
+
+MAX_WORD = 1024
+"""Characters of a name as it is written: a line that is too long would be no line at all."""
+
+_LINE = b'{"time":"%b.%03dZ","id":"%b-%d",%b,%b,"ms":%.3f,"bytes_in":%d,"bytes_out":%d,"digest":"%b"%b%b}'
+
+
+def _timestamp(second: int) -> bytes:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)).encode()
+
+
+def _head(call: Call) -> bytes:
+    """Who called what, as the inside of a JSON object."""
+    caller = call.caller
+    told = (caller.principal, caller.agent, caller.client, call.name, call.origin.server)
+    return _told(*(word[:MAX_WORD] for word in told))
+
+
+@lru_cache(maxsize=1024)
+def _told(principal: str, agent: str, client: str, tool: str, server: str) -> bytes:
+    told = {"caller": principal, "agent": agent, "client": client, "tool": tool}
+    if server:
+        told["server"] = server
+    try:
+        written = msgspec.json.encode(told)
+    except UnicodeEncodeError:  # somebody typed a name that is no text
+        written = msgspec.json.encode({key: word.encode("utf-8", "replace").decode() for key, word in told.items()})
+    return make_visible(written)[1:-1]
+
+
+@lru_cache(maxsize=256)
+def _said(verdict: str, outcome: str) -> bytes:
+    return msgspec.json.encode({"verdict": verdict, "outcome": outcome})[1:-1]
