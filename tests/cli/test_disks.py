@@ -126,7 +126,8 @@ def test_lines_of_calls_on_a_full_disk_are_written_when_there_is_room(
     """The disk is full for a while: no file of this process may grow beyond a size. Nobody acts unseen meanwhile."""
     command = [*weft, "mcp-server"]
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=workspace, env=environment, text=True, **pipes) as serving:
+    with subprocess.Popen(command, cwd=workspace, env=environment, text=True, **pipes) as process:
+        serving: Any = process  # whose three pipes are there
         ask = partial(_ask, serving)
         ask(0, "initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT})
         resource.prlimit(serving.pid, resource.RLIMIT_FSIZE, (2_000, resource.RLIM_INFINITY))
