@@ -53,3 +53,23 @@ def test_the_person_at_the_machine_is_counted_only_where_a_rate_is_set() -> None
     assert not Turnstile(5).stands_open(LOCAL)
     gate = Turnstile(100_000)
     assert [gate.enter(LOCAL) for _ in range(2 * turnstile.MAX_IN_FLIGHT)] == [None] * 2 * turnstile.MAX_IN_FLIGHT
+
+
+@requirement("QUAL-12")
+def test_many_requests_in_one_are_many() -> None:
+    gate = Turnstile()
+    assert gate.enter("ada", turnstile.MAX_IN_FLIGHT - 1) is None
+    assert isinstance(gate.enter("ada", 2), AccessRefusal)
+    assert gate.enter("ada", 1) is None
+    gate.leave("ada", turnstile.MAX_IN_FLIGHT - 1)
+    assert gate.enter("ada", 2) is None
+
+
+@requirement("QUAL-12")
+def test_what_is_taken_beyond_the_burst_is_waited_for_later() -> None:
+    clock = Clock()
+    buckets = Buckets(2, 2, clock)
+    assert buckets.take("a", 10) == 0
+    assert buckets.take("a") == 4.5
+    clock.now = 4.5
+    assert buckets.take("a") == 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Sequence
-from functools import lru_cache
+from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache, partial
 
 from clawft.errors import BadEnvelope, Busy, LinkClosed, MessageTooLong, ParseError, WireError
 from clawft.gateway.core import Gateway
@@ -25,7 +25,7 @@ from clawft.wire import headers as headers_of
 from clawft.wire.calls import read_usual
 from clawft.wire.headers import Headers
 from clawft.wire.jsonrpc import reading, writing
-from clawft.wire.jsonrpc.batches import is_batch
+from clawft.wire.jsonrpc.batches import decode_batch, is_batch
 from clawft.wire.jsonrpc.messages import Request
 from clawft.wire.meta import claims_stateless
 from clawft.wire.revisions import HANDSHAKE
@@ -103,14 +103,18 @@ class HttpApp:
         return self._turnstile.slow_down(client[0] if client else "", refusal)
 
     async def _enter_in_turn(self, visit: Visit) -> None:
-        refusal = self._turnstile.enter(visit.caller.principal)
+        await self._counted(visit, 1, lambda: self._enter(visit))
+
+    async def _counted(self, visit: Visit, count: int, serve: Callable[[], Awaitable[None]]) -> None:
+        """As so many requests of this caller, if it may have them at once."""
+        refusal = self._turnstile.enter(visit.caller.principal, count)
         if refusal is not None:
             await _refuse(visit.send, refusal)
             return
         try:
-            await self._enter(visit)
+            await serve()
         finally:
-            self._turnstile.leave(visit.caller.principal)
+            self._turnstile.leave(visit.caller.principal, count)
 
     def _beside(self, method: str, path: str, send: Send) -> Awaitable[None]:
         """Pages that need no token."""
@@ -191,12 +195,18 @@ class HttpApp:
             del body  # which may be large, as may be what is read of it next
             return self._stateless.post(visit, message)
         if is_batch(body):
-            return self._sessions.post_batch(visit, body)
+            return self._take_batch(visit, decode_batch(body))
         message = reading.decode(body)
         del body
         if isinstance(message, Request) and claims_stateless(message.params):
             return self._stateless.post(visit, message)
         return self._sessions.post(visit, message)
+
+    def _take_batch(self, visit: Visit, members: list[bytes]) -> Awaitable[None]:
+        """Each member counts like a request of its own; the first came in with the batch."""
+        more = 0 if self._turnstile.stands_open(visit.caller.principal) else len(members) - 1
+        serve = partial(self._sessions.post_batch, visit, members)
+        return self._counted(visit, more, serve) if more else serve()
 
     def _look(self, pairs: Sequence[Header]) -> HeaderLook:
         headers = dict(pairs)

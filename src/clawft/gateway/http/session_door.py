@@ -18,7 +18,6 @@ from clawft.link.asgi import JSON, TEXT, Send
 from clawft.model import LOCAL, Caller
 from clawft.wire import handshake
 from clawft.wire.jsonrpc import writing
-from clawft.wire.jsonrpc.batches import decode_batch
 from clawft.wire.jsonrpc.messages import NULL, Message, Notification, Request
 from clawft.wire.revisions import REVISIONS
 
@@ -60,10 +59,10 @@ class SessionDoor:
                 session.conversation.fill(message)
             await asgi.answer(visit.send, 202)
 
-    async def post_batch(self, visit: Visit, body: bytes) -> None:
+    async def post_batch(self, visit: Visit, members: list[bytes]) -> None:
         session = await self._session(visit)
         if session is not None:
-            await self._batch(session, body, visit)
+            await self._batch(session, members, visit)
 
     async def _initialize(self, request: Request, caller: Caller, send: Send) -> None:
         try:
@@ -95,16 +94,11 @@ class SessionDoor:
         await back.serve(id, work, handshake.error_code)
         session.touch()  # a call may take longer than a session may be idle
 
-    async def _batch(self, session: Session, body: bytes, visit: Visit) -> None:
+    async def _batch(self, session: Session, members: list[bytes], visit: Visit) -> None:
         """2025-03-26 only: all answers together, after what is said before them."""
         conversation = session.conversation
         if not REVISIONS[conversation.caller.revision].batches:
             await _refuse(visit.send, BadEnvelope("batches are not part of this protocol revision"))
-            return
-        try:
-            members = decode_batch(body)
-        except WireError as wrong:
-            await _refuse(visit.send, wrong)
             return
         answers: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         back = HttpAnswer(visit, conversation.running, NULL, session.new_stream)

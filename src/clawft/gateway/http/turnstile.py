@@ -36,14 +36,14 @@ class Buckets:
         self._now = now
         self._known: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def take(self, name: str) -> float:
-        """0 if there was one to take, else the seconds until there is."""
+    def take(self, name: str, count: int = 1) -> float:
+        """0 if there was one to take, else the seconds until there is. More at once are owed, and waited for later."""
         now = self._now()
         left, since = self._known.get(name, (self._burst, now))
         left = min(self._burst, left + (now - since) * self._rate)
         if left < 1:
             return (1 - left) / self._rate
-        self._known[name] = (left - 1, now)
+        self._known[name] = (left - count, now)
         self._known.move_to_end(name)
         if len(self._known) > MAX_BUCKETS:
             self._known.popitem(last=False)
@@ -62,21 +62,21 @@ class Turnstile:
         """Is there nothing to count?"""
         return self._rate is None and principal == LOCAL
 
-    def enter(self, principal: str) -> AccessRefusal | None:
-        """Let a request in, until `leave`; or say why not."""
+    def enter(self, principal: str, count: int = 1) -> AccessRefusal | None:
+        """Let a request in, or so many in one, until `leave`; or say why not."""
         inside = self._inside.get(principal, 0)
-        if inside >= MAX_IN_FLIGHT and principal != LOCAL:
+        if inside + count > MAX_IN_FLIGHT and principal != LOCAL:
             return AccessRefusal(
                 429, f"busy: {inside} of your requests are in flight; wait for some answers", retry_s=1
             )
-        wait = self._rate.take(principal) if self._rate is not None else 0
+        wait = self._rate.take(principal, count) if self._rate is not None else 0
         if wait:
             return AccessRefusal(429, "too many requests a second (gateway.rate)", retry_s=math.ceil(wait))
-        self._inside[principal] = inside + 1
+        self._inside[principal] = inside + count
         return None
 
-    def leave(self, principal: str) -> None:
-        inside = self._inside.pop(principal) - 1
+    def leave(self, principal: str, count: int = 1) -> None:
+        inside = self._inside.pop(principal) - count
         if inside:
             self._inside[principal] = inside
 
