@@ -44,6 +44,6 @@ def test_a_journal_that_somebody_holds_is_one_finding_among_others(
     def held(path: Path) -> None:
         raise Busy("another process has held it", hint="end it")
 
-    monkeypatch.setattr("clawft.store.journal.verify", held)
+    monkeypatch.setattr("clawft.store.journal_reading.verify", held)
     (found,) = audit(tmp_path)
     assert (found.level, found.said, found.hint) == ("fail", "another process has held it", "end it")

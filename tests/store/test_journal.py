@@ -15,10 +15,10 @@ import msgspec
 import pytest
 
 from clawft.errors import Busy, InvalidArguments
-from clawft.store import journal as journal_module
-from clawft.store import link_file
+from clawft.store import journal_reading, link_file
 from clawft.store.home import locked
-from clawft.store.journal import BrokenJournal, IntactJournal, Journal, files, find, tail, verify
+from clawft.store.journal import Journal
+from clawft.store.journal_reading import BrokenJournal, IntactJournal, files, find, tail, verify
 from tests.requirements import requirement
 
 
@@ -390,7 +390,7 @@ def test_homes_whose_links_lead_to_one_journal_share_its_lock_too(path: Path, tm
 VERIFY = """
 import resource, sys
 from pathlib import Path
-from clawft.store.journal import verify
+from clawft.store.journal_reading import verify
 resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
 print(verify(Path(sys.argv[1])))
 """
@@ -410,14 +410,14 @@ def test_a_file_that_makes_room_while_it_is_verified_is_not_missed(path: Path, m
     journal = Journal(path, rotate_bytes=1, keep_files=3)
     for id in range(3):
         journal.append(entries(id))
-    real, at = journal_module.open_plain, iter(range(100))
+    real, at = journal_reading.open_plain, iter(range(100))
 
     def opened_late(file: Path) -> BufferedReader:
         if next(at) == 0:
             journal.append(entries(4))
         return real(file)
 
-    monkeypatch.setattr(journal_module, "open_plain", opened_late)
+    monkeypatch.setattr(journal_reading, "open_plain", opened_late)
     assert verify(path) == IntactJournal(3, 1)
 
 

@@ -14,7 +14,7 @@ from clawft.config.places import audit_file, home_folder
 from clawft.errors import ClawftError
 
 if TYPE_CHECKING:  # help needs none of it
-    from clawft.store.journal import BrokenJournal, IntactJournal
+    from clawft.store.journal_reading import BrokenJournal, IntactJournal
 
 DEFAULT_LINES = 20
 MAX_LINES = 100_000
@@ -42,7 +42,7 @@ def _count(text: str) -> int:
 
 
 def _tail(options: Options) -> int:
-    from clawft.store.journal import tail  # only where the journal is read
+    from clawft.store.journal_reading import tail  # only where the journal is read
 
     lines = [_members(line) for line in tail(audit_file(home_folder()), options.lines)]
     if options.json:
@@ -81,7 +81,7 @@ def _show_options(parser: Parser) -> None:
 
 
 def _show(options: Options) -> int:
-    from clawft.store.journal import find  # only where the journal is read
+    from clawft.store.journal_reading import find  # only where the journal is read
 
     line = find(audit_file(home_folder()), options.id)
     if line is None:
@@ -99,7 +99,7 @@ def _shown(value: Any) -> str:
 
 
 def _verify(options: Options) -> int:
-    from clawft.store.journal import IntactJournal, verify  # only where the journal is read
+    from clawft.store.journal_reading import IntactJournal, verify  # only where the journal is read
 
     result = verify(audit_file(home_folder()))
     if isinstance(result, IntactJournal):

@@ -199,7 +199,7 @@ def approvals(folder: Path) -> Iterator[DoctorFinding]:
 
 
 def audit(folder: Path) -> Iterator[DoctorFinding]:
-    from clawft.store.journal import IntactJournal, verify  # reads the whole journal
+    from clawft.store.journal_reading import IntactJournal, verify  # reads the whole journal
 
     try:
         result = verify(audit_file(folder))
