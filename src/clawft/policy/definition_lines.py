@@ -26,21 +26,29 @@ def told_beside(definition: Mapping[str, object]) -> list[str]:
 
 
 def _words(definition: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    waiting: list[tuple[str, object]] = [("", definition)]
     names: set[str] = set()
+    for place, part in parts_of(definition):
+        if isinstance(part, str):
+            if not _is_shape(place, part, names):
+                yield place, part
+            continue
+        odd = [name for name in part if name not in KEYWORDS or place.endswith("properties")]
+        names.update(odd)
+        if odd:
+            yield place or "members", ", ".join(odd)
+
+
+def parts_of(definition: object) -> Iterator[tuple[str, str | Mapping[str, object]]]:
+    """Every text and every object in it, in its order, each with its place: `inputSchema.properties.path`."""
+    waiting: list[tuple[str, object]] = [("", definition)]
     while waiting:
         place, one = waiting.pop()
         if isinstance(one, str):
-            if not _is_shape(place, one, names):
-                yield place, one
+            yield place, one
         elif isinstance(one, dict):
             members = cast("Mapping[str, object]", one)
-            odd = [name for name in members if name not in KEYWORDS or place.endswith("properties")]
-            names.update(odd)
-            if odd:
-                yield place or "members", ", ".join(odd)
-            inner = [(f"{place}.{name}" if place else name, value) for name, value in members.items()]
-            waiting += reversed(inner)
+            yield place, members
+            waiting += [(f"{place}.{name}" if place else name, inner) for name, inner in reversed([*members.items()])]
         elif isinstance(one, list):
             waiting += [(place, inner) for inner in reversed(cast("Sequence[object]", one))]
 

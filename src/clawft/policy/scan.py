@@ -7,11 +7,12 @@ provider takes) is dealt with elsewhere, whether anybody looks or not. To add on
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Literal, cast
 
 from msgspec import Struct
 
+from clawft.policy.definition_lines import parts_of
 from clawft.policy.disguise import decoded, mixed_word, plain
 
 Severity = Literal["high", "medium", "low"]
@@ -186,19 +187,10 @@ def _claims(definition: Mapping[str, object]) -> Iterator[Suspicion]:
         yield Suspicion("claims-to-read", "medium", "annotations.readOnlyHint", name, why)
 
 
-def _texts(value: object, where: str = "") -> Iterator[tuple[str, str]]:
+def _texts(definition: object) -> Iterator[tuple[str, str]]:
     """Every text in it, names of members included: a model sees them all."""
-    waiting: list[tuple[str, object]] = [(where, value)]
-    while waiting:
-        place, one = waiting.pop()
-        if isinstance(one, str):
-            yield place, one
-        elif isinstance(one, dict):
-            members = cast("Mapping[str, object]", one)
-            yield place or "members", " ".join(members)
-            waiting += [(f"{place}.{key}" if place else key, inner) for key, inner in reversed(list(members.items()))]
-        elif isinstance(one, list):
-            waiting += [(place, inner) for inner in reversed(cast("Sequence[object]", one))]
+    for place, part in parts_of(definition):
+        yield (place, part) if isinstance(part, str) else (place or "members", " ".join(part))
 
 
 def _around(text: str, hit: re.Match[str]) -> str:
