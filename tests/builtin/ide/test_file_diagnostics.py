@@ -3,7 +3,7 @@
 import pytest
 
 from clawft.builtin.ide.lsp import file_diagnostics
-from clawft.builtin.ide.lsp.file_diagnostics import FileDiagnostics, KnownFiles
+from clawft.builtin.ide.lsp.file_diagnostics import FileDiagnostics, KnownDiagnostics
 from clawft.builtin.ide.model import Diagnostic, DiagnosticSeverity, Position, Range
 from tests.requirements import requirement
 
@@ -16,7 +16,7 @@ def judged(text: str, count: int = 1) -> FileDiagnostics:
 
 @requirement("IDE-09", "QUAL-12")
 def test_what_came_first_gives_way() -> None:
-    files = KnownFiles()
+    files = KnownDiagnostics()
     for number in range(200):
         files.keep(f"/{number}", judged("x" * 1024 * 1024))
     kept = [path for path, _ in files.items()]
@@ -27,14 +27,14 @@ def test_what_came_first_gives_way() -> None:
 @requirement("IDE-09", "QUAL-12")
 def test_files_without_diagnostics_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_diagnostics, "MAX_FILES", 3)
-    files = KnownFiles()
+    files = KnownDiagnostics()
     for path in "abcab":
         files.keep(path, judged("", 0))
     assert [path for path, _ in files.items()] == ["c", "a", "b"]
 
 
 def test_what_is_said_anew_takes_no_more_room() -> None:
-    files = KnownFiles()
+    files = KnownDiagnostics()
     for _ in range(200):
         files.keep("/same", judged("x" * 1024 * 1024))
         files.keep("/other", judged("y"))

@@ -28,8 +28,8 @@ class FileDiagnostics(Struct):
         return _BESIDE + sum(_BESIDE + getsizeof(each.message) for each in self.items)
 
 
-class KnownFiles:
-    """By their paths. Where there is no room, what came first gives way: the server may say it again."""
+class KnownDiagnostics:
+    """By the path of their file. Where there is no room, what came first gives way: the server may say it again."""
 
     def __init__(self) -> None:
         self._files: dict[str, FileDiagnostics] = {}

@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from clawft.builtin.ide.lsp import settling
 from clawft.builtin.ide.lsp.documents import Documents, TextDocument, read, stamp
-from clawft.builtin.ide.lsp.file_diagnostics import KnownFiles
+from clawft.builtin.ide.lsp.file_diagnostics import KnownDiagnostics
 from clawft.builtin.ide.lsp.introduction import introduction, workspace_folders
 from clawft.builtin.ide.lsp.messages import (
     LspProgress,
@@ -57,7 +57,7 @@ class LspServer:
         self._rpc = Rpc(spec.name, self._hear, self._serve)
 
     @property
-    def known(self) -> KnownFiles:
+    def known(self) -> KnownDiagnostics:
         """What it has said of files."""
         return self._settling.known
 

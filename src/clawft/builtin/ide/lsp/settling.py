@@ -2,7 +2,7 @@
 
 from clawft.builtin.ide.lsp import messages
 from clawft.builtin.ide.lsp.documents import TextDocument
-from clawft.builtin.ide.lsp.file_diagnostics import MAX_OF_ONE, FileDiagnostics, KnownFiles
+from clawft.builtin.ide.lsp.file_diagnostics import MAX_OF_ONE, FileDiagnostics, KnownDiagnostics
 from clawft.builtin.ide.lsp.messages import LspDiagnostic, PublishedDiagnostics
 
 QUIET_SECONDS = 0.3
@@ -15,7 +15,7 @@ MAX_WORKING = 1_000
 
 class Settling:
     def __init__(self) -> None:
-        self.known = KnownFiles()
+        self.known = KnownDiagnostics()
         self._working: set[str] = set()
         """Tokens of work the server has told us about and not ended."""
         self._last_change = 0.0
