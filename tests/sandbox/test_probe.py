@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.sandbox.probe import of_others, one_by_one, probe
+from clawft.sandbox.probe import one_by_one, outside_workspace, probe
 from tests.requirements import requirement
 from tests.sandbox.held import means
 
@@ -53,5 +53,5 @@ def test_a_workspace_that_holds_the_home_folder_holds_programs_of_the_user(
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
     own, project = str(tmp_path / "user" / "bin"), tmp_path / "user" / "project"
     for workspace in ("/", str(tmp_path), str(tmp_path / "user")):
-        assert of_others([own, "bin", ""], workspace) == [own]
-    assert of_others([own, f"{project}/bin"], str(project)) == [own]
+        assert outside_workspace([own, "bin", ""], workspace) == [own]
+    assert outside_workspace([own, f"{project}/bin"], str(project)) == [own]

@@ -14,7 +14,7 @@ _WIDEST = 6
 
 
 def bounded_text(found: FetchedAnswer) -> tuple[str, bool]:
-    """And whether some of it is missing."""
+    """As much of its text as there is room for, and whether some of it is missing."""
     whole = found.text()
     text = fitting(whole, MAX_TEXT_BYTES)
     return text, found.truncated or len(text) < len(whole)

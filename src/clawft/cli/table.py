@@ -61,7 +61,7 @@ def _widths(table: Sequence[Row], width: int) -> list[int]:
 
 
 def _for_names(names: Sequence[int], room: int) -> int:
-    """Columns of the first, a name by which things are called: all of it, or of those that have room beside words."""
+    """Columns of the first, which holds names to type: of the widest, or the widest that leaves the others room."""
     widest = max(names)
     return widest if widest <= room else max((name for name in names if name <= max(room, SMALLEST_NAME)), default=1)
 

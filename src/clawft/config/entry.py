@@ -176,7 +176,7 @@ def _rules(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def names_in(value: object) -> list[str] | None:
-    """None where this is no list; nothing is as good as a name that cannot be read."""
+    """The texts of a list, whatever else is in it; None where this is no list."""
     if not isinstance(value, list):
         return None
     return [each for each in cast("list[object]", value) if isinstance(each, str)]

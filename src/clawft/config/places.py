@@ -84,7 +84,7 @@ def single_files(home: Path) -> list[Path]:
 
 
 def stray_files(home: Path) -> list[Path]:
-    """What lies beside them and is passed by; copies and hidden files are meant to be."""
+    """What lies beside them and is not read, without copies and hidden files: nobody expects those to be."""
     folder = servers_folder(home)
     try:
         names = sorted(name for name in os.listdir(folder) if not name.endswith((".toml", ".bak")))

@@ -90,7 +90,7 @@ class ClaudeFlow:
 
 
 def _read(text: str) -> _Record | None:
-    """An empty one of what is no record: then that is all there is to know. None of half a record without its state."""
+    """The record in a text: an empty one if there is none, None if it was cut off before its state."""
     try:
         return _record.decode(text)
     except msgspec.ValidationError:

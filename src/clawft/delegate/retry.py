@@ -4,7 +4,7 @@ from __future__ import annotations
 
 MAX_TRIES = 5
 LONGEST_WAIT = 60.0
-"""Who asks for more patience than this is told to the user instead."""
+"""A server that asks for more is not waited for: the user is told."""
 
 _FIRST, _LONGEST = 0.5, 8.0
 _TIMEOUT, _CONFLICT, _TOO_MANY, _OURS = 408, 409, 429, 500

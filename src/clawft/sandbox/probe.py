@@ -76,14 +76,15 @@ def which(program: str, folders: Sequence[str] | None = None) -> str | None:
 
     The folder we happen to be in has no say, be it by a folder of its own on the PATH.
     """
-    paths = (os.path.join(folder, program) for folder in of_others(os.get_exec_path() if folders is None else folders))
+    places = outside_workspace(os.get_exec_path() if folders is None else folders)
+    paths = (os.path.join(folder, program) for folder in places)
     return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
 
 
-def of_others(folders: Iterable[str], workspace: str = "") -> list[str]:
-    """Those that are not the workspace's, by default where we are: what lies in there, a project may have chosen.
+def outside_workspace(folders: Iterable[str], workspace: str = "") -> list[str]:
+    """Those that do not lie in the workspace, by default the folder we are in: a project may have put programs there.
 
-    A workspace that is, or holds, the home folder holds programs of the user, too.
+    A workspace that is, or holds, the home folder holds programs of the user, too, and so all of them are left.
     """
     absolute = [folder for folder in folders if os.path.isabs(folder)]
     own = os.path.realpath(workspace or _where_we_are())
@@ -161,7 +162,10 @@ def _enclosing(program: str, *, sized: bool, network: tuple[str, ...]) -> tuple[
 
 
 def handing(before: Sequence[str], wall: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """How input and output come past a wall; nothing where the shell of this machine does more than that, or less."""
+    """What carries input and output past a wall: the words before it and behind it.
+
+    Both are empty where the shell of this machine does more than that, or less.
+    """
     limits, away = pipes.limiting(_files(), _tasks()), pipes.away()
     back = pipes.back(limits)
     leaves = _left_by([*before, *away, *wall, *back, pipes.ENV])

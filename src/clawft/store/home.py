@@ -202,7 +202,7 @@ def pauses(path: Path, seconds: float) -> Iterator[float]:
 def claimed(descriptor: int) -> bool:
     """Take an open file for ourselves until it is closed; False if another process, or part of us, has it.
 
-    Where a lock keeps others from reading, too, there is none.
+    Not on Windows, where such a lock would keep others from reading the file, too.
     """
     return sys.platform == "win32" or _try_lock(descriptor)
 

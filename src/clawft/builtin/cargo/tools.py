@@ -108,11 +108,11 @@ def _publish_tool(settings: CargoSettings) -> Callable[..., Any]:
 def tools_with(settings: CargoSettings | None) -> list[tuple[Callable[..., Any], bool]]:
     held = settings or CargoSettings()
     tools = [*(_cargo_tool(each, held) for each in WHAT_IT_DOES), _publish_tool(held)]
-    return [(_with_one_word_for_wrong_ones(each), True) for each in tools]
+    return [(_saying_invalid_params(each), True) for each in tools]
 
 
-def _with_one_word_for_wrong_ones(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Arguments are `invalid params` whoever finds out: the schema, or we."""
+def _saying_invalid_params(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrong arguments are `invalid params`, whoever finds out: the schema, or we."""
     definition = definition_of(function)
     decode_and_run = definition.run
 

@@ -13,7 +13,7 @@ from clawft.builtin.git.settings import MANIFEST, PEOPLE, GitSettings
 from clawft.builtin.process import DEFAULT_VARIABLES, PROBE_S, clear_environment
 from clawft.errors import ExecutionFailed
 from clawft.provider.manifest import check_variable
-from clawft.sandbox.probe import leash, of_others, which
+from clawft.sandbox.probe import leash, outside_workspace, which
 
 OLDEST = (2, 31)
 """Older ones do not read configuration from the environment, so nothing could be made harmless."""
@@ -125,4 +125,4 @@ def _absolute(path: str) -> str:
 @cache
 def _foreign(path: str) -> str:
     """Without places in the folder we are in, either: `ssh` is looked for there."""
-    return os.pathsep.join(of_others(path.split(os.pathsep)))
+    return os.pathsep.join(outside_workspace(path.split(os.pathsep)))

@@ -68,7 +68,7 @@ class Bounds(Struct, frozen=True):
 
 BOUNDS = Bounds()
 DRAFT = ".weft-"
-"""What we are still making is called so, like the drafts of files; it is no part of anybody's work."""
+"""How the name of a folder begins that we are still filling, as with files: it is no part of anybody's work."""
 
 
 class GitSettings(Struct, frozen=True):

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from clawft.sandbox.probe import of_others
+from clawft.sandbox.probe import outside_workspace
 
 
 class ServerSpec(Struct, frozen=True):
@@ -120,7 +120,7 @@ def language_of(spec: ServerSpec, path: str) -> str:
 
 def installed(spec: ServerSpec, workspace: str) -> tuple[str, ...] | None:
     """The command with the whole path of its program, or None."""
-    places = [os.path.dirname(sys.executable), *of_others(os.get_exec_path(), workspace)]
+    places = [os.path.dirname(sys.executable), *outside_workspace(os.get_exec_path(), workspace)]
     for program, *rest in spec.commands:
         found = shutil.which(program, path=os.pathsep.join(places))
         if found:

@@ -51,7 +51,7 @@ class Settling:
         self._working.discard(str(token))
 
     def publish(self, said: PublishedDiagnostics, now: float) -> bool:
-        """False if we know better."""
+        """False if what is known is about a newer version of the text."""
         path = messages.path_of(said.uri)
         known = self.known.get(path)
         if (
