@@ -34,15 +34,11 @@ def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
     return f"\x1b[{_CODES[colour]}m{text}\x1b[0m"
 
 
-SPELLED = {ord(letter): f"⟨U+{ord(letter):04X}⟩" for letter in "\r\u2028\u2029"}
-"""At the first a terminal would write over what stands in the line; the others end one where nobody sees it."""
-
-
 def safe(text: str) -> str:
     """Without anything that could steer a terminal or hide from the reader."""
     from clawft.wire.visible import visible_text  # only where foreign text is shown
 
-    return visible_text(text.replace("\r\n", "\n")).translate(SPELLED)
+    return visible_text(text.replace("\r\n", "\n"))
 
 
 def one_line(text: str) -> str:

@@ -15,8 +15,9 @@ from clawft.wire.strings import PIECE, first_piece
 if TYPE_CHECKING:  # loaded with the first text that may hide something
     from clawft.wire.hidden_characters import RevealedText
 
-_TELLING = re.compile(rb"\\[ubf]")
-"""Escapes that may spell something hidden."""
+_ODD = rb"(?:[ubf]|r(?!\\n))"
+_TELLING = re.compile(rb"\\(?:%b(?<!\\\\.)|\\(?<!\\\\\\)(?:\\\\)*+\\%b)" % (_ODD, _ODD))
+"""Escapes that may spell something hidden. What follows an escaped backslash is none."""
 _LONG = 2 * PIECE
 """Of what is longer, no step looks at all of it."""
 _LONGEST_CHAIN = 4 * 1024
@@ -34,7 +35,8 @@ def make_visible(raw: bytes) -> bytes:
     """The same JSON with hidden characters spelled out as ⟨U+202E⟩; the very same object if there are none."""
     if is_plain(raw):
         return raw
-    from clawft.wire.hidden_characters import RevealedText, in_json  # most messages hide nothing
+    from clawft.wire.hidden_characters import RevealedText  # most messages hide nothing
+    from clawft.wire.unseen import in_json  # as above
 
     whole, shown = memoryview(raw), RevealedText(in_json())
     parts: list[bytes | memoryview] = []
@@ -51,7 +53,8 @@ def make_visible(raw: bytes) -> bytes:
 
 def visible_text(text: str) -> str:
     """The same for a plain string, control characters included (but tab and line ends)."""
-    from clawft.wire.hidden_characters import RevealedText, in_text  # as above
+    from clawft.wire.hidden_characters import RevealedText  # as above
+    from clawft.wire.unseen import in_text  # as above
 
     shown = RevealedText(in_text())
     return shown.piece(text.encode("utf-8", "backslashreplace").decode()) + shown.end()
@@ -68,11 +71,14 @@ def _piece(rest: memoryview) -> bytes:
     piece = first_piece(rest)
     if len(piece) == len(rest):
         return piece
-    from clawft.wire.hidden_characters import chain  # loaded by now
+    from clawft.wire.unseen import chain  # loaded by now
 
     beyond = first_piece(rest[len(piece) :], _LONGEST_CHAIN).decode(*_ANYHOW)
     chained = chain().match(beyond)
-    return piece + chained[0].encode(*_ANYHOW) if chained and chained[0] else piece
+    if chained is None:
+        return piece
+    end = chained.end() if chained.end() < len(beyond) else chained.start(1)
+    return piece + beyond[:end].encode(*_ANYHOW) if end else piece
 
 
 def _visible(piece: bytes, shown: RevealedText) -> bytes:
