@@ -219,6 +219,15 @@ async def test_a_list_that_cannot_be_read_is_told_in_a_few_lines(tmp_path: Path,
         assert len(besieged.pipe.stderr()) < 20_000
 
 
+@requirement("SESS-09", "QUAL-03")
+async def test_an_entry_that_is_nested_too_deeply_costs_that_entry(tmp_path: Path) -> None:
+    async with siege(tmp_path, rogue("abyss", 5_000)) as besieged:
+        listed = await besieged.until_listed("hostile__poke")
+        assert [name for name in listed if name.startswith("hostile__")] == ["hostile__poke", "hostile__mid"]
+        assert not is_error(await besieged.poke("x"))
+        assert "deep is nested too deeply" in besieged.pipe.stderr()
+
+
 @requirement("PROV-12")
 async def test_names_that_look_like_others_stay_apart(tmp_path: Path) -> None:
     async with siege(tmp_path, rogue("twins")) as besieged:

@@ -250,6 +250,8 @@ class StreamLink:
             for member in members:
                 self._accept(member)
             return
+        if self._is_salvaged(line):
+            return
         for each in members or (line,):
             self._fail_answered(each, wrong)
         if not members and (why := unread_answers(line)):
@@ -258,6 +260,19 @@ class StreamLink:
             self._write(writing.failure(asked, wrong.code, str(wrong)))
         self._count_bad_line(line, wrong)
         self._rest_from(len(line), began)
+
+    def _is_salvaged(self, line: bytes) -> bool:
+        """A list that somebody waits for is worth a second look."""
+        if not len(self._waiting):
+            return False
+        from clawft.wire.jsonrpc.salvage import read_salvaged  # same
+
+        message = read_salvaged(line)
+        waiter = self._waiting.take(message.id) if message is not None else None
+        if message is None or waiter is None or waiter.done():
+            return False
+        waiter.set_result(message)
+        return True
 
     def _fail_answered(self, line: bytes, wrong: WireError) -> None:
         from clawft.wire.jsonrpc.likely import likely_answer  # same

@@ -215,7 +215,7 @@ def paged(asked: OutgoingRequest) -> Answer:
         ({"tools": [tool("t")], "nextCursor": "x" * 70_000}, "its tools behind a cursor of more than 65536 characters"),
         (paged, "its tools after the first 1000 pages"),
         ({}, "its tools (its answer to tools/list has no list of them)"),
-        ({"tools": [tool(f"t{n}") for n in range(MAX_ITEMS + 1)]}, "its tools after the first 10000"),
+        ({"tools": [tool(f"t{n}") for n in range(MAX_ITEMS + 1)]}, "its tools after the first 10000 (1)"),
         ({"tools": [tool("t"), {**tool("u"), "description": "x" * 300_000}]}, "1 of its tools, with over 262144 bytes"),
         (
             {"tools": [tool("t"), 5, None]},
@@ -269,3 +269,60 @@ async def test_a_list_that_is_none_over_http_costs_that_list_alone(tmp_path: Pat
         await p.close()
     assert (done.errors, status.tools) == ({}, ("one",))
     assert [why for why in status.left_out if "its prompts" in why and told in why] == list(status.left_out) != []
+
+
+# ── lists that cannot be read as a whole ─────────────────────────────────────────────────────────────────────────────
+
+DEEP = '{"name":"deep","x":' + '{"a":' * 1_000 + "1" + "}" * 1_001
+MANY = 36_000
+TOO_DEEP = "an entry of its {0} was left out: deep is nested too deeply"
+ENTRIES = {
+    "tools": '{"name":"a","inputSchema":{"type":"object"}}',
+    "prompts": '{"name":"a"}',
+    "resources": '{"name":"a","uri":"x://a"}',
+    "resourceTemplates": '{"name":"a","uriTemplate":"x://{a}"}',
+}
+METHODS = {f"{member}/list": member for member in ENTRIES} | {"resources/templates/list": "resourceTemplates"}
+
+
+async def _offered(folder: Path, lists: dict[str, str], stream: bool) -> Pool:
+    """By a server over HTTP, which answers in JSON or in a stream; its pool is closed, and says what there was."""
+
+    async def respond(asked: Asked) -> web.StreamResponse:
+        if asked.about == "initialize":
+            return asked.result(CAPABLE)
+        if asked.about not in METHODS:
+            return web.Response(status=405)
+        member = METHODS[asked.about]
+        listed = f'"result":{{"{member}":[{lists[member]}]}}'
+        message = f'{{"jsonrpc":"2.0","id":{json.dumps(asked.message["id"])},{listed}}}'
+        if not stream:
+            return web.Response(text=message, content_type="application/json")
+        return web.Response(text=f"data: {message}\n\n", content_type="text/event-stream")
+
+    async with serve(respond) as site:
+        p = Pool(folder, ways_to, [])
+        assert (await p.connect(UpstreamSpec("a", url=site.url))).errors == {}
+        return p
+
+
+@requirement("SESS-09", "QUAL-03")
+@pytest.mark.parametrize("stream", [True, False])
+async def test_an_entry_that_is_nested_too_deeply_costs_that_entry_of_any_list(tmp_path: Path, stream: bool) -> None:
+    p = await _offered(tmp_path, {member: f"{entry},{DEEP}" for member, entry in ENTRIES.items()}, stream)
+    offered, status = p.find("a").answers, p.server_status("a")
+    await p.close()
+    assert offered is not None
+    assert [len(getattr(offered, part)) for part in server_offer.PARTS] == [1, 1, 1, 1]
+    assert list(status.left_out) == [TOO_DEEP.format(part) for part in server_offer.PARTS]
+
+
+@requirement("SESS-09", "QUAL-12")
+async def test_of_very_many_tools_the_first_are_offered_and_the_others_counted(tmp_path: Path) -> None:
+    schema = '{"type":"object","properties":{"a":{"type":"string"}}}'
+    many = ",".join(f'{{"name":"t{n}","title":"one","inputSchema":{schema}}}' for n in range(MANY))
+    p = await _offered(tmp_path, {**ENTRIES, "tools": many}, stream=False)
+    status = p.server_status("a")
+    await p.close()
+    assert (len(status.tools), status.tools[-1]) == (MAX_ITEMS, f"t{MAX_ITEMS - 1}")
+    assert status.left_out == (f"its tools after the first {MAX_ITEMS} ({MANY - MAX_ITEMS})",)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from clawft.errors import ProtocolFailure
-from clawft.upstream.session.peer import read_initialize, read_page, read_wanted
+from clawft.upstream.session.peer import Page, read_initialize, read_page, read_wanted
 from tests.requirements import requirement
 
 
@@ -49,7 +49,7 @@ def test_something_else_in_place_of_a_list_is_no_empty_list(kind: Any) -> None:
     ("page", "items"), [({}, None), ({"resultType": "complete"}, None), ({"resultType": "dance", "tools": []}, [])]
 )
 def test_an_answer_without_a_list_is_told_from_an_empty_one(page: dict[str, Any], items: list[Any] | None) -> None:
-    assert read_page("tools/list", json.dumps(page).encode(), "tools") == (items, None)
+    assert read_page("tools/list", json.dumps(page).encode(), "tools") == Page(items)
 
 
 @requirement("QUAL-03")

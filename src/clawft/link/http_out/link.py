@@ -48,6 +48,7 @@ from clawft.wire.inplace import LARGE
 from clawft.wire.jsonrpc import reading, writing
 from clawft.wire.jsonrpc.batches import is_batch, unpack
 from clawft.wire.jsonrpc.messages import Failure, Message, Notification, Request, Response
+from clawft.wire.jsonrpc.salvage import read_salvaged
 from clawft.wire.sse import SseEvent
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
@@ -230,6 +231,8 @@ class HttpLink(ClientLink):
                 raise LinkClosed(f"{self._url} took our request and sent nothing back")
             return reading.decode(body.getvalue()) if size < LARGE else reading.decode_large(body)
         except WireError as wrong:
+            if found := read_salvaged(body.getvalue()):
+                return found
             raise no_message(self._url, body.getvalue(), wrong) from None
 
     def _answer_among(self, id: int | None, body: bytes) -> bytes:
@@ -312,6 +315,8 @@ class HttpLink(ClientLink):
                 return reading.decode(answer) if answer else None
             return reading.decode(data)
         except WireError as wrong:
+            if id is not None and (found := read_salvaged(data)):
+                return found
             self._note_bad_event(wrong)
             if may_answer(data, id):
                 raise LinkClosed(f"{self._url} sent an answer that is no message: {wrong}") from None

@@ -31,6 +31,7 @@ from clawft.wire.jsonrpc import reading, writing
 from clawft.wire.jsonrpc.batches import unpacked, unread_answers
 from clawft.wire.jsonrpc.likely import is_likely_call, likely_answer
 from clawft.wire.jsonrpc.messages import Failure, Response
+from clawft.wire.jsonrpc.salvage import read_salvaged
 from clawft.wire.sse import TOO_LONG, SseEvent
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
@@ -220,6 +221,8 @@ class SseLink(ClientLink):
             if members and self._batches:
                 awaited = [self._take_message(member) for member in members]
                 return any(awaited)
+            if len(self._waiting) and (found := read_salvaged(data)):
+                return self._give(found)
             self._note_bad_event(wrong)
             for each in members or (data,):
                 self._fail(likely_answer(each), ProtocolFailure(f"the answer is no message: {wrong}"))
@@ -229,6 +232,9 @@ class SseLink(ClientLink):
         if not isinstance(message, Response | Failure):
             self._incoming(message, None)
             return False
+        return self._give(message)
+
+    def _give(self, message: Response | Failure) -> bool:
         waiter = self._waiting.take(message.id)
         if waiter is not None and not waiter.done():
             waiter.set_result(message)

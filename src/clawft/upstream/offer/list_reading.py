@@ -137,7 +137,7 @@ class ListReading(Generic[T]):
         try:
             item = self._read(wire)
         except (msgspec.DecodeError, RecursionError) as wrong:
-            self._pass_over(f"an entry of its {self._part} was left out: {wrong}")
+            self._pass_over(f"an entry of its {self._part} was left out: {_told(wire, wrong)}")
             return None
         return self._before.get(wire_of(item), item)
 
@@ -205,6 +205,15 @@ class ListReading(Generic[T]):
             yield f"its {self._part} {self.rest}"
         if self._failed:
             yield f"its {self._part}: {self._failed}"
+
+
+def _told(wire: bytes, wrong: Exception) -> str:
+    """A text in the place of an entry may say itself why it is there, see `salvage`."""
+    is_told = wire.endswith(_TOLD) and len(wire) <= 2 * MAX_TOLD_CHARS
+    return msgspec.json.decode(wire, type=str) if is_told else str(wrong)
+
+
+_TOLD = b' is nested too deeply"'
 
 
 def _passed_on(wire: bytes) -> bytes:

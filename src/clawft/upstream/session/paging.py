@@ -25,22 +25,23 @@ async def read_pages(method: str, member: str, ask: AskPage, take: TakePage) -> 
     cursor: str | None = None
     count = size = 0
     for _ in range(MAX_PAGES):
-        page, cursor = read_page(method, await ask(cursor), member)
-        if page is None:
+        page = read_page(method, await ask(cursor), member)
+        items, cursor = page.items, page.cursor
+        if items is None:
             return f"(its answer to {method} has no list of them)"
-        wants_more = await take(page[: max(MAX_ITEMS - count, 0)])
-        count += len(page)
-        size += sum(map(len, page))
+        wants_more = await take(items[: max(MAX_ITEMS - count, 0)])
+        count += len(items) + page.unread
+        size += sum(map(len, items))
         if not wants_more:
             return ""
         if count > MAX_ITEMS:
-            return f"after the first {MAX_ITEMS}"
+            return f"after the first {MAX_ITEMS} ({count - MAX_ITEMS}{' and more' if cursor else ''})"
         if cursor is None:
             return ""
         if why := _no_way_on(cursor, size, seen):
             return why
         seen.add(cursor)
-        del page  # it may be megabytes, and the next one long in coming
+        del page, items  # it may be megabytes, and the next one long in coming
     return f"after the first {MAX_PAGES} pages"
 
 

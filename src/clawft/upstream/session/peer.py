@@ -10,7 +10,7 @@ from clawft.errors import UNSUPPORTED_REVISION, ProtocolFailure
 from clawft.model import Era
 from clawft.wire import meta as metas
 from clawft.wire import parts
-from clawft.wire.jsonrpc.messages import Failure
+from clawft.wire.jsonrpc.messages import UNREAD, Failure
 from clawft.wire.revisions import HANDSHAKE, REVISIONS, STATELESS
 from clawft.wire.strings import clipped
 
@@ -23,6 +23,7 @@ MAX_QUESTION_BYTES = 4 * 1024 * 1024
 
 _OUR_NAME = "clawft"
 _COMPLETE = b'"complete"'
+_NULL = Raw(b"null")
 _object = msgspec.json.Decoder(dict[str, Raw])
 _any_object = msgspec.json.Decoder(dict[str, Any])
 
@@ -104,19 +105,40 @@ def read_asked(result: bytes) -> UnfinishedResult:
         raise ProtocolFailure(f"the server asks something that cannot be read: {wrong}") from None
 
 
-def read_page(method: str, result: bytes, member: str) -> tuple[list[Raw] | None, str | None]:
-    """Its items, if it has a list at all, and the way to the next page: what is no cursor leads nowhere."""
-    if parts.are_many(result, 0):  # each of them is kept apart here, which takes more room than elsewhere
-        raise ProtocolFailure(f"the answer to {method} has more parts than anybody reads")
+class Page(Struct, frozen=True):
+    """Of a list of a server's."""
+
+    items: list[Raw] | None
+    """None: it has no list at all."""
+    cursor: str | None = None
+    """The way to the next one."""
+    unread: int = 0
+    """Items beyond those that anybody reads."""
+
+
+def read_page(method: str, result: bytes, member: str) -> Page:
+    """What is no cursor leads nowhere."""
     try:
-        page = _object.decode(result)
+        page = _object.decode(_with_fewer(method, result))
         if member not in page:
             _must_be_whole(method, page)
         items = msgspec.json.decode(page[member], type=list[Raw]) if member in page else None
     except msgspec.DecodeError as wrong:
         raise ProtocolFailure(f"the answer to {method} is malformed: {wrong}") from None
-    cursor = msgspec.json.decode(page.get("nextCursor", Raw(b"null")))
-    return items, cursor if isinstance(cursor, str) else None
+    cursor, unread = (msgspec.json.decode(page.get(key, _NULL)) for key in ("nextCursor", UNREAD))
+    return Page(items, cursor if isinstance(cursor, str) else None, unread if isinstance(unread, int) else 0)
+
+
+def _with_fewer(method: str, result: bytes) -> bytes:
+    """Items, if there are very many: each of them is kept apart here, which takes more room than elsewhere."""
+    if not parts.are_many(result, 0):
+        return result
+    from clawft.wire.jsonrpc.salvage import salvaged  # few lists are like that
+
+    fewer = salvaged(result)
+    if fewer is None:
+        raise ProtocolFailure(f"the answer to {method} has more parts than anybody reads")
+    return fewer
 
 
 def _must_be_whole(method: str, page: Mapping[str, Raw]) -> None:

@@ -6,5 +6,6 @@
 | one message, read | `reading`; `duplicates` finds a key that occurs twice |
 | several in one array | `batches` |
 | what a message that cannot be read was meant as | `likely` |
+| a list that cannot be read as a whole, without what keeps it from that | `salvage` |
 | one message, written | `writing` |
 """

@@ -14,6 +14,8 @@ from clawft.wire.strings import clipped_json
 
 NULL = b"null"
 """The id of an answer to nobody knows what."""
+UNREAD = "clawft/unread"
+"""The member of a list that is not whole that says how many entries it lacks, see `salvage`."""
 MAX_ERROR_BYTES = 64 * 1024
 """Of an error answer of a server; of a longer one the beginning of its message is kept, and its data are not."""
 MAX_MESSAGE_BYTES = 16 * 1024

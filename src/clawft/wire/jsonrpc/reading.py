@@ -54,7 +54,7 @@ _any = msgspec.json.Decoder(Raw)
 def decode(line: bytes) -> Message:
     """One message. Raises ParseError or BadEnvelope and nothing else."""
     if not line.isascii():
-        _check_utf8(line)
+        check_utf8(line)
     try:
         envelope = _envelope.decode(line)
     except msgspec.ValidationError as wrong:
@@ -90,7 +90,7 @@ def _find_result(line: bytes) -> tuple[bytes, int, int] | None:
     if head is None or parts.are_many(line):
         return None
     if not line.isascii():
-        _check_utf8(line)
+        check_utf8(line)
     try:
         envelope = _envelope.decode(line)
     except (msgspec.DecodeError, RecursionError):
@@ -103,7 +103,7 @@ def _find_result(line: bytes) -> tuple[bytes, int, int] | None:
     return copied((envelope.id,)), head.end(), end
 
 
-def _check_utf8(line: bytes) -> None:
+def check_utf8(line: bytes) -> None:
     """In pieces: as one text a long line could take four times its room."""
     decoder = _utf8()
     try:
