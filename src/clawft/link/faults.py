@@ -15,6 +15,8 @@ class Faults(Struct, frozen=True):
     slowed: int = 0
     """Seconds, all pauses together."""
     refused: int = 0
+    asked: int = 0
+    broken: int = 0
 
     def plus(self, more: Faults) -> Faults:
         counts, others = msgspec.structs.astuple(self), msgspec.structs.astuple(more)
@@ -31,4 +33,6 @@ WORDS = {
     "too_long": "messages too long",
     "slowed": "seconds we listened less, as it says too much",
     "refused": "questions refused",
+    "asked": "requests, which servers of its era do not send",
+    "broken": "streams of news that ended at once",
 }

@@ -355,6 +355,37 @@ async def test_a_stateless_stream_that_ends_early_is_not_resumed() -> None:
         assert len(seen.asked) == 1
 
 
+@requirement("MGR-19", "QUAL-03")
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"jsonrpc": "2.0", "id": 99, "result": {}}, {"answers nobody waited for": 1}),
+        ({"jsonrpc": "2.0", "id": 99, "error": {"code": 1, "message": "x"}}, {"answers nobody waited for": 1}),
+        ({"jsonrpc": "2.0", "id": 1}, {"messages that cannot be read": 1}),
+    ],
+)
+async def test_a_single_answer_that_is_none_of_ours_is_counted(body: Any, told: dict[str, int]) -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        return web.json_response(body)
+
+    async with linked(respond) as (link, _, _):
+        with pytest.raises(LinkClosed):
+            await link.request(PING)
+        assert link.faults.told() == told
+
+
+@requirement("MGR-19", "LINK-22")
+async def test_streams_that_end_at_once_are_counted() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        return await plain(asked) if asked.method != "GET" else (await asked.stream()).response
+
+    async with linked(respond) as (link, _, _):
+        await link.request(HELLO)
+        await link.notify("notifications/initialized")
+        await until(lambda: link.faults.broken == 1)
+        assert link.faults.told() == {"streams of news that ended at once": 1}
+
+
 @pytest.mark.slow
 @requirement("LINK-22", "SESS-22")
 async def test_the_stream_for_unasked_messages_is_held_and_taken_up_again() -> None:

@@ -14,7 +14,7 @@ ROUNDS = 7
 
 
 async def pauses_between(held_seconds: float, monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Of a stream that says nothing and ends after so long, every time."""
+    """Of a stream that says nothing and ends after so long, every time. Those that end at once are counted."""
     now = 1_000.0
     slept: list[float] = []
     enough = asyncio.Event()
@@ -41,6 +41,7 @@ async def pauses_between(held_seconds: float, monkeypatch: pytest.MonkeyPatch) -
     await stream.start()
     await enough.wait()
     await stream.stop()
+    assert bool(stream.broken) is (held_seconds < MAX_RETRY_SECONDS)
     return slept[:ROUNDS]
 
 

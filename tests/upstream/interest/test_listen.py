@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from clawft.errors import LinkClosed
 from clawft.link.memory import MemoryLink
 from clawft.upstream.interest.interest import Interest
 from clawft.upstream.interest.listen import AGAIN_SECONDS, LONGEST_AGAIN_SECONDS, AgainPauses, ListenStream
@@ -59,3 +60,24 @@ async def test_a_proxy_that_ends_every_stream_after_a_while_does_not_make_us_dea
         await stream.wait(interest.version)
     await stream.close()
     assert slept == [AGAIN_SECONDS] * 5
+    assert session.faults.told() == {}
+
+
+@requirement("POOL-08", "MGR-19")
+async def test_subscriptions_that_never_hold_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    asleep = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        await asleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    session = Session(MemoryLink({"server/discover": TELLS, "subscriptions/listen": LinkClosed("gone")}), Listener())
+    await session.connect()
+    interest = Interest()
+    missed: list[None] = []
+    stream = ListenStream(session, interest, lambda: missed.append(None))
+    while len(missed) < 3:
+        await stream.tell()
+        await stream.wait(interest.version)
+    await stream.close()
+    assert session.faults.told() == {"streams of news that ended at once": 3}

@@ -326,3 +326,26 @@ async def test_of_very_many_tools_the_first_are_offered_and_the_others_counted(t
     await p.close()
     assert (len(status.tools), status.tools[-1]) == (MAX_ITEMS, f"t{MAX_ITEMS - 1}")
     assert status.left_out == (f"its tools after the first {MAX_ITEMS} ({MANY - MAX_ITEMS})",)
+
+
+@requirement("SESS-09", "QUAL-03")
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        ("5", "Expected `object`, got `int`"),
+        ("[]", "Expected `object`, got `array`"),
+        ("{}", "Object missing required field"),
+        ('{"name":7,"uri":7,"uriTemplate":7}', "Expected `str`, got `int`"),
+        ('{"name":"b","name":7,"uri":"b","uri":7,"uriTemplate":"b","uriTemplate":7}', "Expected `str`, got `int`"),
+        ('{"name":"b","uri":"x://b","uriTemplate":"x://b","n":1e999}', "Number out of range"),
+        ('{"name":"b","x":"' + "x" * 300_000 + '"}', "with over 262144 bytes"),
+    ],
+)
+async def test_an_entry_that_is_none_costs_that_entry_of_any_list(tmp_path: Path, bad: str, told: str) -> None:
+    p = await _offered(tmp_path, {member: f"{bad},{entry}" for member, entry in ENTRIES.items()}, stream=False)
+    offered, status = p.find("a").answers, p.server_status("a")
+    await p.close()
+    assert offered is not None
+    assert [len(getattr(offered, part)) for part in server_offer.PARTS] == [1, 1, 1, 1]
+    assert [why for why in status.left_out if told in why] == list(status.left_out)
+    assert len(status.left_out) == len(server_offer.PARTS)

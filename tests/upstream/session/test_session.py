@@ -305,6 +305,19 @@ async def test_a_stateless_server_gets_its_answers_with_the_next_request_and_its
     assert first["arguments"] == second["arguments"] == third["arguments"] == {"a": 1}
 
 
+@requirement("SESS-06", "QUAL-03")
+async def test_a_request_of_a_stateless_server_is_counted_and_gets_no_answer() -> None:
+    """Its era has none, and no answers of clients either."""
+    mine, link, listener = over({"server/discover": DISCOVERED, "tools/call": {"content": []}})
+    await mine.connect()
+    for id, method in enumerate(("ping", "sampling/createMessage", "elicitation/create")):
+        link.ask(id, method)
+    await mine.call_tool("a")
+    await mine.close()
+    assert (link.replies, listener.questions) == ([], [])
+    assert mine.faults.told() == {"requests, which servers of its era do not send": 3}
+
+
 @requirement("SESS-21")
 async def test_a_server_that_never_stops_asking_is_given_up() -> None:
     asks = {"resultType": "input_required", "requestState": "x"}

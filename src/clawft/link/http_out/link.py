@@ -24,6 +24,7 @@ from clawft.errors import (
     WireError,
 )
 from clawft.link.base import Credentials, Incoming, LinkKind, Lost, OutgoingRequest
+from clawft.link.faults import Faults
 from clawft.link.http_out.answer import (
     NO_ANSWER_STATUS,
     answers,
@@ -86,6 +87,10 @@ class HttpLink(ClientLink):
         self._gone = False
         self._sender = LinkSender()
 
+    @property
+    def faults(self) -> Faults:
+        return super().faults.plus(Faults(broken=self._listening.broken))
+
     async def open(self, incoming: Incoming, lost: Lost) -> None:
         self._incoming = incoming
         self._lost = lost
@@ -147,6 +152,7 @@ class HttpLink(ClientLink):
         answer = self._decode(id, room)
         if isinstance(answer, Response | Failure) and answers(answer, id):
             return answer
+        self._unasked += isinstance(answer, Response | Failure)
         raise LinkClosed(f"{self._url} answered with something else than the answer to our request")
 
     async def notify(self, method: str, params: bytes = b"") -> None:
@@ -233,6 +239,7 @@ class HttpLink(ClientLink):
         except WireError as wrong:
             if found := read_salvaged(body.getvalue()):
                 return found
+            self._bad_events += 1
             raise no_message(self._url, body.getvalue(), wrong) from None
 
     def _answer_among(self, id: int | None, body: bytes) -> bytes:

@@ -27,6 +27,8 @@ class NoticeStream:
         self._task: asyncio.Task[None] | None = None
         self.heard_of = asyncio.Event()
         """Set when the server has said whether there is such a stream."""
+        self.broken = 0
+        """Those that ended soon, with nothing said."""
 
     async def start(self) -> None:
         """A server may put its first question on that stream, and lose it if nobody is there yet."""
@@ -53,6 +55,7 @@ class NoticeStream:
             if not offered:
                 return
             has_held = place.events > before or time.monotonic() - opened >= MAX_RETRY_SECONDS
+            self.broken += not has_held
             pause = place.retry_seconds if has_held else pause * 2
             pause = min(max(pause, STREAM_RETRY_SECONDS), MAX_RETRY_SECONDS)
             await asyncio.sleep(pause)

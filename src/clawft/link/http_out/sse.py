@@ -158,9 +158,12 @@ class SseLink(ClientLink):
             message = reading.decode(body)
         except WireError as wrong:
             if is_page(body) or likely_answer(body) == b"%d" % id:
+                self._bad_events += 1
                 raise no_message(self._url, body, wrong) from None
             return
-        if isinstance(message, Response | Failure) and answers(message, id):
+        if isinstance(message, Response | Failure) and not answers(message, id):
+            self._unasked += 1
+        elif isinstance(message, Response | Failure):
             waiter = self._waiting.take(b"%d" % id)
             if waiter is not None and not waiter.done():
                 waiter.set_result(message)

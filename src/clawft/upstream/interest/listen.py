@@ -95,7 +95,9 @@ class ListenStream:
         self._stream = None
         if not worth_it:
             return  # refused: the same will be refused again, something else may not
-        await asyncio.sleep(self._pauses.after(time.monotonic() - self._opened))
+        held = time.monotonic() - self._opened
+        self._session.broken_streams += held < LONGEST_AGAIN_SECONDS
+        await asyncio.sleep(self._pauses.after(held))
         self._filter = {}
         self._missed()
 

@@ -16,7 +16,6 @@ from msgspec import UNSET, Raw
 
 from clawft._version import __version__
 from clawft.errors import (
-    METHOD_NOT_FOUND,
     UNSUPPORTED_REVISION,
     JsonRpcFailure,
     LinkError,
@@ -58,6 +57,8 @@ MAX_ROUNDS = 16
 NO_SUCH_FORM = (400, 404, 405, 406, 415, 422, 500, 501)
 """HTTP statuses by which a server shows that it does not speak a dialect; others say nothing about that."""
 
+log = logging.getLogger("clawft.upstream")
+
 CLIENT_INFO = {"name": "clawft", "version": __version__}
 
 _encode = msgspec.json.encode
@@ -86,6 +87,9 @@ class Session:
         self._questions = Questions(link, self._answer_to)
         self.peer = Peer(Era.HANDSHAKE, NEWEST_HANDSHAKE)
         self._was_pinged = False
+        self._asked = 0
+        self.broken_streams = 0
+        """Subscriptions that did not hold."""
         self._doubt = ""
         """Why an answer was no proof of a stateless peer."""
 
@@ -307,7 +311,8 @@ class Session:
     @property
     def faults(self) -> Faults:
         """What the server did wrong in this session."""
-        return self.link.faults.plus(Faults(refused=self._questions.refused))
+        own = Faults(refused=self._questions.refused, asked=self._asked, broken=self.broken_streams)
+        return self.link.faults.plus(own)
 
     async def close(self) -> None:
         await self._questions.close()
@@ -317,7 +322,7 @@ class Session:
 
     def _incoming(self, message: Request | Notification, stream: int | None) -> None:
         if isinstance(message, Request):
-            self._questions.take(message, stream)
+            self._take_request(message, stream)
             return
         try:
             self._notice(message, stream)
@@ -328,11 +333,18 @@ class Session:
         if message.method != "notifications/cancelled" or not self._questions.withdraw(message):
             self._listener.noticed(message, stream)
 
+    def _take_request(self, request: Request, stream: int | None) -> None:
+        """Servers of the stateless era may send none, and their clients no answers: it is counted, and that is all."""
+        if self.peer.era is not Era.STATELESS:
+            self._questions.take(request, stream)
+            return
+        self._asked += 1
+        if self._asked == 1:
+            log.warning("a server asks for %s, which none of its era may: it gets no answer", request.method[:100])
+
     async def _answer_to(self, request: Request, stream: int | None) -> bytes:
         if request.method == "ping":
             return b"{}"
-        if self.peer.era is Era.STATELESS:
-            raise JsonRpcFailure(METHOD_NOT_FOUND, "servers of this era send no requests")
         return _encode(await self._listener.asked(request, stream))
 
 
