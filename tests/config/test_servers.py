@@ -512,6 +512,22 @@ def test_a_workspace_cannot_switch_off_what_is_taken_out_of_results(files: Files
     assert "mine" in files.discover().wanted
 
 
+@requirement("WIRE-08", "CONF-15")
+@pytest.mark.parametrize(("size", "fine"), [(64 * 1024, True), (16 * 1024 * 1024, True), (16 * 1024 * 1024 + 1, False)])
+def test_a_workspace_cannot_raise_what_a_message_may_have(files: Files, size: int, fine: bool) -> None:
+    files.ours(f'[mcp_servers.x]\ncommand = "{PROGRAM}"\nmax_message = {size}\n')
+    assert ("x" in files.discover().waiting) is fine
+    files.user("mine", f'command = "{PROGRAM}"\nmax_message = {size}\n')
+    assert files.discover().wanted["mine"].max_message == size
+
+
+@requirement("WIRE-08")
+def test_a_message_may_not_have_less_than_anybody_needs(files: Files) -> None:
+    files.user("mine", f'command = "{PROGRAM}"\nmax_message = 5\n')
+    told = str(files.discover().refused["mine"].error)
+    assert "max_message must be a whole number of bytes from 65536 to 1073741824" in told
+
+
 @requirement("CONF-14", "CONF-16")
 @pytest.mark.parametrize(("reference", "fine"), [("command/id", False), ("file/etc/x", False), ("keyring/x", True)])
 def test_a_workspace_cannot_make_us_run_or_read_for_a_secret(files: Files, reference: str, fine: bool) -> None:

@@ -37,9 +37,10 @@ class Agent:
 
 @asynccontextmanager
 async def connected(
-    agent: str, server: str, folder: Path, revision: str = NEWEST, **capabilities: Any
+    agent: str, server: str, folder: Path, revision: str = NEWEST, entry: Json | None = None, **capabilities: Any
 ) -> AsyncGenerator[Agent]:
     mirror = {"command": sys.executable, "args": [str(MIRROR), server], "trust": "trusted", "sandbox": "off"}
+    mirror |= entry or {}
     options = ("--no-builtin", "--names", "bare", "--mcp-config", json.dumps({"mcpServers": {"m": mirror}}))
     async with mcp_server(folder, *options, package=ROOT) as pipe:
         one = Agent(agent, pipe)
@@ -139,7 +140,18 @@ async def test_only_the_call_whose_answer_is_too_long_fails(agent: str, server: 
         )
         too_long, other = await one.pipe.answer(2), await one.pipe.answer(1)
         assert "longer than 16777216 bytes" in text_of(too_long)
+        assert "max_message" in text_of(too_long)
         assert text_of(other) == "at last"
+
+
+@requirement("WIRE-08")
+@pytest.mark.parametrize(("most", "fine"), [(20 * 1024 * 1024, True), (64 * 1024, False)])
+async def test_a_server_may_be_allowed_longer_messages_or_shorter_ones(tmp_path: Path, most: int, fine: bool) -> None:
+    async with connected("handshake", "handshake", tmp_path, entry={"max_message": most}) as one:
+        long = 17 * 1024 * 1024 if fine else 100_000
+        await one.pipe.send(call(1, "say", {"long": long}, _meta=_meta("handshake")))
+        answer = text_of(await one.pipe.answer(1))
+        assert (answer.count("x") > 60_000, "max_message" in answer) == (fine, not fine), answer[-300:]
 
 
 @requirement("WIRE-08", "WIRE-05")

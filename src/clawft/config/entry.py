@@ -12,7 +12,15 @@ from clawft.config.jsonc import members
 from clawft.config.load import SourceLine
 from clawft.errors import InvalidConfig, did_you_mean
 from clawft.store.document import TomlDocument
-from clawft.upstream.spec import MAX_TIMEOUT_MS, SandboxTable, ServerDescription, TokenExchange, ToolRules
+from clawft.upstream.spec import (
+    MAX_MESSAGE_BYTES,
+    MAX_TIMEOUT_MS,
+    MIN_MESSAGE_BYTES,
+    SandboxTable,
+    ServerDescription,
+    TokenExchange,
+    ToolRules,
+)
 
 SANDBOXES = ("auto", "off", "strict", "require")
 ALLOWING = ("allowed_tools", "allowedTools", "includeTools", "enabled_tools", "enabledTools", "tools")
@@ -49,6 +57,7 @@ WORDS = {
     "cwd": "a text: a folder",
     "enabled": "true or false",
     "timeout_ms": f"a whole number from 1 to {MAX_TIMEOUT_MS}",
+    "max_message": f"a whole number of bytes from {MIN_MESSAGE_BYTES} to {MAX_MESSAGE_BYTES}",
     "trust": "trusted or untrusted",
     "required": "true or false",
     "isolation": "shared or per-session",
@@ -150,6 +159,7 @@ def _lenient(told: Mapping[str, Any]) -> ServerEntry:
         "headers": _texts(told.get("headers")),
         "cwd": told.get("cwd"),
         "timeout_ms": _millis(told.get("timeout_ms") or told.get("timeout")),
+        "max_message": told.get("max_message"),
         "trust": told["trust"] if isinstance(told.get("trust"), str) else None,
         "enabled": told.get("enabled") is not False and told.get("disabled") is not True,
         "required": told.get("required") is True,

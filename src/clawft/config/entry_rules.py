@@ -21,6 +21,7 @@ from clawft.policy.globs import MAX_HOSTILE_GLOB
 from clawft.sandbox.bounds import DECIDING, is_within
 from clawft.store.secrets import SCHEME, begins_with_reference, with_defaults
 from clawft.upstream.spec import SandboxTable, Trust, UpstreamSpec
+from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.secrets import mask_url
 
 STDIO = "stdio://"
@@ -85,6 +86,8 @@ def _wrong_with(told: ServerEntry, by_workspace: bool) -> str | None:
         return f"a workspace file may not {opened}; say it in a file of your own"
     if by_workspace and told.verbatim:
         return "a workspace file may not let hidden characters pass; say it in a file of your own"
+    if by_workspace and told.max_message > DEFAULT_LIMIT:
+        return f"a workspace file may not raise max_message above {DEFAULT_LIMIT}; say it in a file of your own"
     if by_workspace and told.redact is False:
         return "a workspace file may not let secrets pass in results; say it in a file of your own"
     if by_workspace and any(

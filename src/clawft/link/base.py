@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from clawft.errors import ClawftError, LinkError
+from clawft.errors import ClawftError, LinkError, MessageTooLong
 from clawft.link.faults import Faults
 from clawft.link.patience import Patience
 from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
@@ -73,6 +73,13 @@ class Posting(Protocol):
     def withdraw(self, id: bytes) -> None:
         """Nobody wants the answer any more, and the server is told."""
         ...
+
+
+def too_long(who: str, limit: int) -> MessageTooLong:
+    """Of a message that a server has sent."""
+    return MessageTooLong(
+        f"{who} sent a message longer than {limit} bytes", hint="max_message in the entry of this server raises that"
+    )
 
 
 class Link(Protocol):

@@ -14,7 +14,7 @@ from io import BytesIO
 from typing import IO, Any, cast
 
 from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, ProtocolFailure, WireError
-from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, Waiter
+from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, Waiter, too_long
 from clawft.link.faults import Faults
 from clawft.link.lines import LineReader, LineWriter, grow
 from clawft.link.patience import Patience
@@ -343,7 +343,7 @@ def _noisy(line: bytes) -> str:
 
 
 def _skipped(line: TooLong, limit: int) -> MessageTooLong:
-    return unended() if line.given_up else MessageTooLong(f"the server sent a message longer than {limit} bytes")
+    return unended() if line.given_up else too_long("the server", limit)
 
 
 def _is_cancelled() -> bool:

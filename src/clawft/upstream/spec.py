@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from clawft.sandbox.bounds import SandboxTable
+from clawft.wire.framing import DEFAULT_LIMIT
 
 Trust = Literal["untrusted", "trusted"]
 Isolation = Literal["shared", "per-session"]
@@ -20,6 +21,10 @@ HARD_LIMIT_FACTOR = 10
 
 MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000
 
+MIN_MESSAGE_BYTES = 64 * 1024
+MAX_MESSAGE_BYTES = 1024 * 1024 * 1024
+
+MessageBytes = Annotated[int, Meta(ge=MIN_MESSAGE_BYTES, le=MAX_MESSAGE_BYTES)]
 Millis = Annotated[int, Meta(ge=1, le=MAX_TIMEOUT_MS)]
 Name = Annotated[str, Meta(min_length=1, pattern=r"^[^=\x00]+$")]
 Text = Annotated[str, Meta(pattern=r"^[^\x00]*\Z")]
@@ -56,6 +61,8 @@ class ServerDescription(Struct, frozen=True, kw_only=True):
     cwd: Text = "."
     enabled: bool = True
     timeout_ms: Millis = DEFAULT_TIMEOUT_MS
+    max_message: MessageBytes = DEFAULT_LIMIT
+    """Bytes of one message of its; a longer one is not read."""
     required: bool = False
     isolation: Isolation = "shared"
     sandbox: str | SandboxTable = "auto"

@@ -39,8 +39,8 @@ def _over_http(spec: UpstreamSpec, login: Credentials | None) -> list[Callable[[
     from clawft.link.http_out.sse import SseLink
 
     return [
-        lambda: HttpLink(_address(spec), _headers(spec), login, name=spec.name),
-        lambda: SseLink(_address(spec), _headers(spec), login, name=spec.name),
+        lambda: HttpLink(_address(spec), _headers(spec), login, name=spec.name, limit=spec.max_message),
+        lambda: SseLink(_address(spec), _headers(spec), login, name=spec.name, limit=spec.max_message),
     ]
 
 
@@ -71,4 +71,4 @@ def _child(spec: UpstreamSpec, said: Said | None, cells: Cells | None) -> Stream
     confine = partial(cells.cell, spec) if cells is not None else None
     variables = {**resolve_all(spec.env), **one_deeper(spec)}
     launch = Launch(spec.command, spec.args, variables, spec.cwd, confine)
-    return StreamLink(launch, said=said, name=spec.name)
+    return StreamLink(launch, limit=spec.max_message, said=said, name=spec.name)

@@ -374,6 +374,38 @@ async def test_a_single_answer_that_is_none_of_ours_is_counted(body: Any, told: 
         assert link.faults.told() == told
 
 
+@requirement("WIRE-08")
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(("most", "fine"), [(16 * 1024 * 1024, True), (64 * 1024, False)])
+async def test_a_message_above_the_bound_of_its_server_names_the_key(
+    streamed: bool, most: int, fine: bool, tmp_path: Path
+) -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        if asked.method != "POST" or asked.about == "server/discover":
+            return web.Response(status=405)
+        if asked.about == "initialize":
+            return asked.result({"protocolVersion": "2025-11-25", "capabilities": {}})
+        result: dict[str, Any] = {"tools": [], "x": "x" * 100_000 * (asked.about == "ping")}
+        if not streamed:
+            return asked.result(result)
+        events = await asked.stream()
+        await events.send({"jsonrpc": "2.0", "id": asked.message.get("id"), "result": result})
+        return events.response
+
+    async with asyncio.timeout(PATIENCE_S), serve(respond) as site:
+        pool = Pool(tmp_path, ways_to, [])
+        await pool.connect(UpstreamSpec("a", url=site.url, max_message=most))
+        session = pool.find("a").session
+        assert session is not None
+        asking = asyncio.ensure_future(session.request("ping"))
+        await asyncio.wait({asking})
+        await pool.close()
+    error = str(asking.exception() or "")
+    told = "sent a message longer than 65536 bytes (max_message in the entry of this server raises that)"
+    assert (error == "") is fine
+    assert fine or error.endswith(told)
+
+
 @requirement("MGR-19", "LINK-22")
 async def test_streams_that_end_at_once_are_counted() -> None:
     async def respond(asked: Asked) -> web.StreamResponse:

@@ -11,10 +11,10 @@ from clawft.errors import (
     RESOURCE_NOT_FOUND,
     LinkClosed,
     LinkRefused,
-    MessageTooLong,
     ProtocolFailure,
     WireError,
 )
+from clawft.link.base import too_long
 from clawft.link.share.turns import ALONE_FROM, AwaitedTurn, LinkSender
 from clawft.wire.headers import legible
 from clawft.wire.jsonrpc import reading
@@ -58,7 +58,7 @@ async def read_body(url: str, response: ClientResponse, limit: int, sender: Link
             whole.write(part)
             size = whole.tell()
             if size > limit:
-                raise MessageTooLong(f"{url} sent more than {limit} bytes")
+                raise too_long(url, limit)
             if size >= ALONE_FROM:
                 await turn.wait(size)
         return whole.getvalue()

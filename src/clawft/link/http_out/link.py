@@ -23,7 +23,7 @@ from clawft.errors import (
     SessionLost,
     WireError,
 )
-from clawft.link.base import Credentials, Incoming, LinkKind, Lost, OutgoingRequest
+from clawft.link.base import Credentials, Incoming, LinkKind, Lost, OutgoingRequest, too_long
 from clawft.link.faults import Faults
 from clawft.link.http_out.answer import (
     NO_ANSWER_STATUS,
@@ -116,9 +116,9 @@ class HttpLink(ClientLink):
         except (SessionLost, NeedsAuth) as gone:
             self._lose(gone)
             raise
-        except MessageTooLong:
+        except MessageTooLong as long:
             self._long_events += 1
-            raise
+            raise long if long.hint else too_long(self._url, self._limit) from None
         finally:
             self._ids.close(id)
 

@@ -20,7 +20,7 @@ from clawft.errors import (
     ProtocolFailure,
     WireError,
 )
-from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest
+from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, too_long
 from clawft.link.http_out.answer import NO_ANSWER_STATUS, answers, is_page, no_message, read_body, refused
 from clawft.link.http_out.client import ASIDE_SECONDS, CONNECT_SECONDS, ClientLink, close_client, open_client
 from clawft.link.http_out.events import EVENTS, events_of
@@ -206,7 +206,7 @@ class SseLink(ClientLink):
         if event.event == "endpoint":
             self._take_endpoint(event.data)
         if event.event == TOO_LONG:
-            self._spoil(event.data.encode(), MessageTooLong(f"{self._url} sent more than {self._limit} bytes"))
+            self._spoil(event.data.encode(), too_long(self._url, self._limit))
         return event.event == "message" and event.data != "" and self._take_message(event.data.encode())
 
     def _take_endpoint(self, place: str) -> None:
