@@ -209,6 +209,14 @@ async def test_half_a_structure_is_never_sent(promised: bool) -> None:
     assert json.loads(read_on(leftovers, shown["content"][1]["text"])[0]) == {"rows": list(range(100))}
 
 
+@requirement("GUARD-09", "WIRE-21")
+async def test_a_structure_that_contradicts_its_schema_is_the_word_of_its_server() -> None:
+    """Clients check it who rely on it; what is not ours we do not change."""
+    tool = Tool("t", b'{"outputSchema":{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}}')
+    reply = blocks(text("short"), structuredContent={"n": "none"})
+    assert await guarded(reply, tool=tool, server="other") is reply
+
+
 @requirement("GUARD-09", "EXEC-01")
 @pytest.mark.parametrize("server", ["", "other"])
 async def test_a_tool_of_ours_says_what_may_be_cut(server: str) -> None:
