@@ -75,6 +75,11 @@ class Posting(Protocol):
         ...
 
 
+def is_list(method: str) -> bool:
+    """Is a list asked for, of which something is worth having, whatever the rest is like?"""
+    return method.endswith("/list")
+
+
 def too_long(who: str, limit: int) -> MessageTooLong:
     """Of a message that a server has sent."""
     return MessageTooLong(

@@ -14,7 +14,7 @@ from io import BytesIO
 from typing import IO, Any, cast
 
 from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, ProtocolFailure, WireError
-from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, Waiter, too_long
+from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, Waiter, is_list, too_long
 from clawft.link.faults import Faults
 from clawft.link.lines import LineReader, LineWriter, grow
 from clawft.link.patience import Patience
@@ -54,6 +54,8 @@ class StreamLink:
         self._broken: LinkError | None = None
         self._batches = False
         self._bad_lines = self._long_lines = 0
+        self._lists = 0
+        """That are asked for."""
         self._noise = Noise()
         self._outputs: list[asyncio.ReadTransport] = []
         self._stdin: asyncio.WriteTransport | None = None
@@ -89,6 +91,7 @@ class StreamLink:
         method, given = outgoing.method, [outgoing.params]
         del outgoing  # which may be large, see `inplace`
         id = self._open(waiter)
+        self._lists += is_list(method)
         self._write(writing.request_as(id, method, given.pop()))
         if patience is not None:
             patience.begin(waiter.cancel, self._loop)
@@ -100,6 +103,7 @@ class StreamLink:
                 raise patience.timeout(self._backlog()) from None
             raise
         finally:
+            self._lists -= is_list(method)
             if patience is not None:
                 patience.end()
 
@@ -263,7 +267,7 @@ class StreamLink:
 
     def _is_salvaged(self, line: bytes) -> bool:
         """A list that somebody waits for is worth a second look."""
-        if not len(self._waiting):
+        if not self._lists:
             return False
         from clawft.wire.jsonrpc.salvage import read_salvaged  # same
 

@@ -406,6 +406,24 @@ async def test_a_message_above_the_bound_of_its_server_names_the_key(
     assert fine or error.endswith(told)
 
 
+@requirement("QUAL-03", "WIRE-21")
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_only_of_a_list_that_is_asked_for_a_part_is_taken(streamed: bool) -> None:
+    """Of anything else a part would be another answer."""
+    body = '{"jsonrpc":"2.0","id":%d,"result":{"tools":[' + "[" * 2_000 + "]" * 2_000 + "]}}"
+
+    async def respond(asked: Asked) -> web.StreamResponse:
+        message = body % asked.message["id"]
+        text, kind = (f"data: {message}\n\n", "text/event-stream") if streamed else (message, "application/json")
+        return web.Response(text=text, content_type=kind)
+
+    async with linked(respond) as (link, _, _):
+        with pytest.raises(LinkClosed, match="nested too deeply"):
+            await link.request(OutgoingRequest("tools/call"))
+        answer = await link.request(OutgoingRequest("tools/list"))
+        assert answer == Response(b"2", b'{"tools":["it is nested too deeply"]}')
+
+
 @requirement("MGR-19", "LINK-22")
 async def test_streams_that_end_at_once_are_counted() -> None:
     async def respond(asked: Asked) -> web.StreamResponse:

@@ -96,6 +96,8 @@ class ClientLink:
         self._goodbyes: set[asyncio.Task[None]] = set()
         self._noise = Noise()
         self._batches = False
+        self._lists = 0
+        """That are asked for."""
         self._bad_events = self._long_events = self._unasked = 0
         self.refused_notice = ""
 

@@ -23,7 +23,7 @@ from clawft.errors import (
     SessionLost,
     WireError,
 )
-from clawft.link.base import Credentials, Incoming, LinkKind, Lost, OutgoingRequest, too_long
+from clawft.link.base import Credentials, Incoming, LinkKind, Lost, OutgoingRequest, is_list, too_long
 from clawft.link.faults import Faults
 from clawft.link.http_out.answer import (
     NO_ANSWER_STATUS,
@@ -107,6 +107,7 @@ class HttpLink(ClientLink):
         id = self._ids.open(None)
         if patience is not None:
             patience.stream = id
+        self._lists += is_list(outgoing.method)
         try:
             return await within(patience, self._request(id, outgoing))
         except (asyncio.CancelledError, RequestTimeout):
@@ -120,6 +121,7 @@ class HttpLink(ClientLink):
             self._long_events += 1
             raise long if long.hint else too_long(self._url, self._limit) from None
         finally:
+            self._lists -= is_list(outgoing.method)
             self._ids.close(id)
 
     def _lose(self, error: LinkError) -> None:
@@ -237,7 +239,7 @@ class HttpLink(ClientLink):
                 raise LinkClosed(f"{self._url} took our request and sent nothing back")
             return reading.decode(body.getvalue()) if size < LARGE else reading.decode_large(body)
         except WireError as wrong:
-            if found := read_salvaged(body.getvalue()):
+            if self._lists and (found := read_salvaged(body.getvalue())):
                 return found
             self._bad_events += 1
             raise no_message(self._url, body.getvalue(), wrong) from None
@@ -322,7 +324,7 @@ class HttpLink(ClientLink):
                 return reading.decode(answer) if answer else None
             return reading.decode(data)
         except WireError as wrong:
-            if id is not None and (found := read_salvaged(data)):
+            if self._lists and id is not None and (found := read_salvaged(data)):
                 return found
             self._note_bad_event(wrong)
             if may_answer(data, id):

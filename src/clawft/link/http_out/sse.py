@@ -20,7 +20,7 @@ from clawft.errors import (
     ProtocolFailure,
     WireError,
 )
-from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, too_long
+from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, is_list, too_long
 from clawft.link.http_out.answer import NO_ANSWER_STATUS, answers, is_page, no_message, read_body, refused
 from clawft.link.http_out.client import ASIDE_SECONDS, CONNECT_SECONDS, ClientLink, close_client, open_client
 from clawft.link.http_out.events import EVENTS, events_of
@@ -71,6 +71,7 @@ class SseLink(ClientLink):
     async def request(self, outgoing: OutgoingRequest, patience: Patience | None = None) -> Response | Failure:
         waiter: asyncio.Future[Response | Failure] = self._loop.create_future()
         id = self._waiting.open(waiter)
+        self._lists += is_list(outgoing.method)
         try:
             message = writing.request(id, outgoing.method, outgoing.params)
             return await within(patience, self._ask(id, message, waiter))
@@ -79,6 +80,7 @@ class SseLink(ClientLink):
                 self._aside(writing.notification("notifications/cancelled", b'{"requestId":%d}' % id))
             raise
         finally:
+            self._lists -= is_list(outgoing.method)
             self._waiting.close(id)
             waiter.cancel()
 
@@ -224,7 +226,7 @@ class SseLink(ClientLink):
             if members and self._batches:
                 awaited = [self._take_message(member) for member in members]
                 return any(awaited)
-            if len(self._waiting) and (found := read_salvaged(data)):
+            if self._lists and (found := read_salvaged(data)):
                 return self._give(found)
             self._note_bad_event(wrong)
             for each in members or (data,):
