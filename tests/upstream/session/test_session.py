@@ -3,9 +3,11 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from clawft.errors import (
     METHOD_NOT_FOUND,
@@ -23,10 +25,14 @@ from clawft.link.memory import MemoryLink, Scripted
 from clawft.model import Era
 from clawft.upstream.offer import server_offer
 from clawft.upstream.offer.room import Room
+from clawft.upstream.pool import Pool
 from clawft.upstream.session import paging, session
 from clawft.upstream.session.session import Session
+from clawft.upstream.spec import UpstreamSpec
+from clawft.upstream.ways import ways_to
 from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
 from tests.requirements import requirement
+from tests.servers.web import Asked, serve
 from tests.upstream.support import until
 
 HELLO: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s"}}
@@ -359,3 +365,28 @@ async def test_closing_twice_is_closing_and_nothing_is_said() -> None:
     assert (link.methods, listener.ends) == (before, [])
     with pytest.raises(LinkClosed):
         await mine.request("tools/list")
+
+
+@requirement("SESS-06", "QUAL-03")
+async def test_a_stateless_server_over_http_that_asks_is_posted_nothing(tmp_path: Path) -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        answers: dict[str, Any] = {"server/discover": DISCOVERED, "tools/list": {"resultType": "complete", "tools": []}}
+        if asked.about != "tools/call":
+            return asked.result(answers[asked.about]) if asked.about in answers else web.Response(status=405)
+        events = await asked.stream()
+        await events.send({"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage", "params": {}})
+        done: dict[str, Any] = {"resultType": "complete", "content": []}
+        await events.send({"jsonrpc": "2.0", "id": asked.message["id"], "result": done})
+        return events.response
+
+    async with asyncio.timeout(20), serve(respond) as site:
+        pool = Pool(tmp_path, ways_to, [])
+        await pool.connect(UpstreamSpec("a", url=site.url))
+        session = pool.find("a").session
+        assert session is not None
+        await session.call_tool("x")
+        await session.call_tool("x")
+        told = pool.server_status("a").faults
+        await pool.close()
+    assert [each.message for each in site.asked if each.method == "POST" and "method" not in each.message] == []
+    assert told == {"requests, which servers of its era do not send": 2}
