@@ -46,8 +46,6 @@ from clawft.wire.revisions import HANDSHAKE, NEWEST_HANDSHAKE, STATELESS
 if TYPE_CHECKING:  # loaded with the first server over stateless HTTP
     from clawft.upstream.session.mirrored_arguments import Mirrors
 
-log = logging.getLogger("clawft.upstream")
-
 CONNECT_SECONDS = 30.0
 PROBE_SECONDS = 10.0
 REQUEST_SECONDS = 30.0
