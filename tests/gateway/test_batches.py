@@ -102,3 +102,16 @@ async def test_a_batch_that_was_cancelled_whole_is_not_answered() -> None:
         await soon(gate.cancelled)
         await turns(lambda: not len(caller.served.running))
         assert caller.messages == []
+
+
+@requirement("WIRE-22", "SHELL-12")
+async def test_a_member_may_cancel_one_before_it() -> None:
+    gate = Gate()
+    async with pipe(serving(Demo().add("wait", gate))) as caller:
+        await caller.initialize("2025-03-26")
+        cancelling = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
+        caller.write([request(1), request(2, "tools/call", name="demo__wait"), cancelling, request(3)])
+        assert {answer["id"] for answer in await caller.batch()} == {1, 3}
+        caller.write([request(4, "tools/call", name="demo__wait"), {**cancelling, "params": {"requestId": 4}}])
+        await turns(lambda: not len(caller.served.running))
+        assert caller.messages == []

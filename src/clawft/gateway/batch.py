@@ -9,7 +9,7 @@ from clawft.gateway.conversation import Conversation
 from clawft.gateway.talk import Outlet
 from clawft.wire import handshake
 from clawft.wire.jsonrpc import reading, writing
-from clawft.wire.jsonrpc.messages import Notification, Request
+from clawft.wire.jsonrpc.messages import Message, Notification, Request
 
 
 class Batch:
@@ -24,28 +24,28 @@ class Batch:
 
     def take(self, members: list[bytes]) -> int:
         """How many requests there are; their answers are delivered together, or nothing if all were cancelled."""
-        requests: list[Request] = []
-        for member in members:
-            try:
-                message = reading.decode(member)
-            except BadNotification:
-                continue
-            except (ParseError, BadEnvelope) as wrong:
-                self._answers.append(writing.failure_of(wrong.id, wrong))
-                continue
+        messages = [message for member in members if (message := self._read(member)) is not None]
+        requests = self._open = sum(isinstance(message, Request) for message in messages)
+        expected = len(self._answers) + requests
+        for message in messages:  # in their order: one may cancel what another began
             if isinstance(message, Request):
-                requests.append(message)
+                self._start(message)
             elif isinstance(message, Notification):
                 self._conversation.notice(message)
             else:
                 self._conversation.fill(message)
-        expected = len(self._answers) + len(requests)
-        self._open = len(requests)
-        for request in requests:
-            self._start(request)
         if expected and not requests:
             self._finish()
         return expected
+
+    def _read(self, member: bytes) -> Message | None:
+        try:
+            return reading.decode(member)
+        except BadNotification:
+            pass
+        except (ParseError, BadEnvelope) as wrong:
+            self._answers.append(writing.failure_of(wrong.id, wrong))
+        return None
 
     def _start(self, request: Request) -> None:
         if request.method == "initialize":
