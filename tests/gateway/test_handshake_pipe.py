@@ -10,6 +10,7 @@ from clawft._version import __version__
 from clawft.catalog.names import NameForm
 from clawft.errors import BadParams, ExecutionFailed, InvalidArguments
 from clawft.gateway.core import Gateway
+from clawft.gateway.dispatch import read_target
 from clawft.model import Call, Caller, CallToolResult, Grant, Prompt, Reply
 from clawft.wire.revisions import HANDSHAKE
 from tests.gateway.support import Demo, Gate, echo, pipe, serving, soon, texts
@@ -134,6 +135,20 @@ async def test_a_call_without_arguments_has_none() -> None:
         assert texts(await caller.ask("tools/call", {"name": "demo__echo"})) == ["{}"]
 
 
+@requirement("SHELL-06", "WIRE-19")
+@pytest.mark.parametrize("more", [{}, {"unheard-of": 1}])
+async def test_no_arguments_may_be_written_as_null(more: dict[str, Any]) -> None:
+    async with pipe(gateway()) as caller:
+        await caller.initialize()
+        assert texts(await caller.ask("tools/call", {"name": "demo__echo", "arguments": None, **more})) == ["{}"]
+
+
+@requirement("SHELL-06", "WIRE-19")
+@pytest.mark.parametrize("method", ["tools/call", "prompts/get"])
+def test_null_is_read_as_left_out(method: str) -> None:
+    assert read_target(method, b'{"name":"a","arguments": null }') == read_target(method, b'{"name":"a"}')
+
+
 @requirement("SHELL-07", "T-7.17")
 @pytest.mark.parametrize(
     ("method", "params", "code"),
@@ -149,7 +164,7 @@ async def test_a_call_without_arguments_has_none() -> None:
         ("tools/call", {"name": 5}, -32602),
         ("tools/call", {"name": "demo__echo", "arguments": [1]}, -32602),
         ("tools/call", {"name": "demo__echo", "arguments": "x"}, -32602),
-        ("tools/call", {"name": "demo__echo", "arguments": None}, -32602),
+        ("tools/call", {"name": "demo__echo", "arguments": False}, -32602),
         ("tools/call", {"name": "demo__echo", "_meta": 5}, -32602),
         ("resources/read", {}, -32602),
         ("resources/read", {"uri": "no://such"}, -32002),

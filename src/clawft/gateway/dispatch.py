@@ -31,7 +31,7 @@ from clawft.model import (
     TaskSupport,
 )
 from clawft.wire import narrow
-from clawft.wire.jsonrpc.messages import copied
+from clawft.wire.jsonrpc.messages import NULL, copied
 from clawft.wire.methods import METHODS, Sender
 from clawft.wire.revisions import REVISIONS, Revision
 from clawft.wire.visible import make_visible
@@ -201,7 +201,9 @@ def _target(method: str, params: bytes) -> CallTarget:
     told = _call_params.decode(params)
     arguments = EMPTY_OBJECT if told.arguments is UNSET else copied((told.arguments,))
     if arguments[:1] != b"{":
-        raise BadParams(f"{method}: arguments must be an object")
+        if arguments != NULL:  # how some libraries write that there are none
+            raise BadParams(f"{method}: arguments must be an object")
+        arguments = EMPTY_OBJECT
     meta = b"" if told.meta is UNSET else copied((told.meta,))
     return CallTarget(method, told.name, arguments, meta, told.responses, told.state, told.task)
 
