@@ -317,12 +317,34 @@ async def test_a_search_takes_no_file_apart(call: CallTool, workspace: Path, reg
 
 @requirement("FILE-03", "FILE-02")
 @pytest.mark.parametrize(
-    "path", [".git/hooks/pre-commit", ".clawft/tasks.toml", "sub/.GIT/config", "door/config", "door/new/x"]
+    "path",
+    [
+        *(".git/hooks/pre-commit", ".clawft/tasks.toml", "sub/.GIT/config", "door/config", "door/new/x"),
+        *(".mcp.json", ".vscode/tasks.json", ".claude/settings.json", ".cursor/mcp.json", ".husky/pre-commit"),
+        *(".vscode/./tasks.json", "a/../.vscode/tasks.json", "sub/.VSCode/Tasks.json", "window/tasks.json"),
+        *(".v\u017fcode/tasks.json", ".vs\u200ccode/tasks.json", ".\uff4dcp.json", ".mcp.json.", ".husky /x"),
+    ],
 )
 async def test_write_leaves_alone_what_decides_which_programs_run(call: CallTool, workspace: Path, path: str) -> None:
     (workspace / ".git").mkdir()
     (workspace / "door").symlink_to(".git")
+    (workspace / ".vscode").mkdir()
+    (workspace / "window").symlink_to(".vscode")
+    there = sorted(workspace.rglob("*"))
     with pytest.raises(PermissionDenied, match="decides what programs run"):
         await call("file", "write", path=path, content="x", create_dirs=True)
-    assert list((workspace / ".git").iterdir()) == []
-    assert not (workspace / ".clawft").exists()
+    assert sorted(workspace.rglob("*")) == there
+
+
+@requirement("FILE-03")
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(".vscode/extensions.json", ".claude/commands/x.md", ".cursor/rules/x.mdc", ".github/workflows/x.yml"),
+        *(".gitignore", "mcp.json", "x.mcp.json", "tasks.json", "docs/settings.json", "vscode/tasks.json", "husky/x"),
+        "…/ä.txt",
+    ],
+)
+async def test_write_writes_what_only_looks_like_it(call: CallTool, workspace: Path, path: str) -> None:
+    await call("file", "write", path=path, content="x", create_dirs=True)
+    assert (workspace / path).read_text() == "x"

@@ -6,7 +6,7 @@
 | tools of `weft` for the gateway | `finding`, `leftover`, `resources`, `missing_servers`, `start_server` |
 | offered before they are loaded | `lazy` |
 | from functions to tools | `recipe` |
-| files and what is in them | `confine`, `tree`, `search`; `matcher` and its `matcher_child` for patterns |
+| files and what is in them | `confine`, `steering`, `tree`, `search`; `matcher` and its `matcher_child` for patterns |
 | commands | `process`, in the cell of `cells`, where `trust` lets them; `allowed_once` asks, `tail` is what they said |
 | what was fetched | `readable`, `bounded_text`, `rest_answer` |
 

@@ -13,8 +13,9 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.confine import ConfinedPath, check_regular, confined, open_file
 from clawft.builtin.search import Matches, Query, search_tree
+from clawft.builtin.steering import refuse_steering
 from clawft.builtin.tree import walk_tree
-from clawft.errors import ExecutionFailed, PermissionDenied
+from clawft.errors import ExecutionFailed
 from clawft.link.share.fair_threads import FairThreads
 from clawft.link.share.workshop import made_in_turn
 from clawft.provider.context import ToolContext
@@ -90,10 +91,6 @@ async def read(
     return read or ""
 
 
-STEERING = frozenset({".git", ".clawft"})
-"""Folders whose files start programs: hooks and filters, servers and declared tasks."""
-
-
 @tool(alias="write_file", title="Write file", idempotent=True, open_world=False)
 def write(
     path: WorkspacePath,
@@ -111,12 +108,6 @@ def write(
         refuse_steering("write", found.relative)  # where a symlink leads
         replace_file(found, data)
         return WrittenFile(found.relative, len(data))
-
-
-def refuse_steering(tool: str, path: str) -> None:
-    """What other programs run, or we ourselves, is decided in these folders: that is for a person to write."""
-    if any(part.casefold() in STEERING for part in path.replace("\\", "/").split("/")):
-        raise PermissionDenied(tool, f"'{path}' decides what programs run", hint="a person edits it by hand")
 
 
 @tool(name="list", alias="list_files", title="List files", read_only=True, idempotent=True, open_world=False)

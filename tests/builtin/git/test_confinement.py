@@ -202,6 +202,35 @@ async def test_nothing_is_made_outside(tools: Tools, workspace: Path, repo: Path
 
 
 @requirement("GIT-12")
+@pytest.mark.parametrize("target", [".vscode", ".clawft", "sub/.Claude", ".kiro/settings", ".husky/x", "window"])
+async def test_no_stranger_fills_a_folder_that_decides_what_runs(
+    tools: Tools, workspace: Path, repo: Path, target: str
+) -> None:
+    (workspace / "window").symlink_to(".vscode")
+    before = fingerprint(workspace)
+    with pytest.raises(PermissionDenied, match="decides what programs run"):
+        await tools("clone", url="r", target_path=target)
+    with pytest.raises(PermissionDenied, match="decides what programs run"):
+        await tools("worktree", repo_path="r", action="add", path=target)
+    assert fingerprint(workspace) == before
+
+
+@requirement("GIT-12")
+async def test_a_repository_with_settings_of_editors_is_checked_out_whole(
+    tools: Tools, workspace: Path, repo: Path
+) -> None:
+    (repo / ".vscode").mkdir()
+    (repo / ".vscode/settings.json").write_text("{}")
+    (repo / ".mcp.json").write_text("{}")
+    git(repo, "add", ".")
+    git(repo, "commit", "--quiet", "-m", "settings")
+    await tools("clone", url="r", target_path="copy")
+    assert (workspace / "copy/.vscode/settings.json").read_text() == "{}"
+    await tools("worktree", repo_path="r", action="add", path=".claude/worktrees/second", branch="second")
+    assert (workspace / ".claude/worktrees/second/.mcp.json").read_text() == "{}"
+
+
+@requirement("GIT-12")
 async def test_work_trees_submodules_and_bare_ones_inside_are_fine(tools: Tools, workspace: Path, repo: Path) -> None:
     git(repo, "worktree", "add", "--quiet", str(workspace / "second"))
     git(workspace, "clone", "--quiet", "--bare", "r", "bare.git")

@@ -99,10 +99,10 @@ async def test_a_symlink_leads_where_it_leads(ask: Ask, editor: MockIde, workspa
 async def test_what_decides_which_programs_run_is_not_changed(
     ask: Ask, editor: MockIde, workspace: Path, tool: str
 ) -> None:
-    for folder in (".git", ".clawft"):
-        (workspace / folder).mkdir()
-        (workspace / folder / "hook.py").write_text("")
-        result = await ask(tool, path=f"{folder}/hook.py", **dict(TOOLS)[tool])
+    for path in (".git/hook.py", ".clawft/hook.py", ".husky/hook.py", ".vscode/tasks.json", ".mcp.json"):
+        (workspace / path).parent.mkdir(exist_ok=True)
+        (workspace / path).write_text("")
+        result = await ask(tool, path=path, **dict(TOOLS)[tool])
         assert result.is_error
         assert "decides what programs run" in text_of(result)
     assert editor.calls == []

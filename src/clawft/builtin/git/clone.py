@@ -21,6 +21,7 @@ from clawft.builtin.git.repository_paths import check_contents, current_user, fi
 from clawft.builtin.git.run import RunPurpose, run
 from clawft.builtin.git.settings import DRAFT
 from clawft.builtin.recipe import recipe
+from clawft.builtin.steering import refuse_steering_folder
 from clawft.errors import ExecutionFailed
 from clawft.provider.manifest import check_path, places
 
@@ -101,24 +102,28 @@ def _vacant(git: Git, path: str) -> _Target:
     """Where the clone will be. ExecutionFailed if there is something already."""
     workspace = git.ctx.workspace
     check_path(git.settings.manifest(), git.tool, workspace.resolve(), places(workspace))
-    target = Path(os.path.realpath(Path(workspace, relative_target(git, path))))
+    target = target_of(git, path)
     if os.path.lexists(target) and not (target.is_dir() and not any(target.iterdir())):
         raise ExecutionFailed(f"{git.tool}: '{path}' exists and is not an empty folder", hint="choose another target")
     return _Target(workspace.resolve(), git.settings.trusted(target))
 
 
-def relative_target(git: Git, path: str, name: str = "target_path") -> str:
-    """Where `path` leads, relative to the workspace; parents may be missing, links may not lead out."""
+def target_of(git: Git, path: str, name: str = "target_path") -> Path:
+    """Where `path` leads; parents may be missing, links may not lead out."""
     try:
         with confined(git.ctx.workspace, path, git.tool) as found:
             path = found.relative
     except ExecutionFailed:
         pass  # on the way something is missing: it will be made
-    return words.path(git.tool, name, path)
+    workspace = git.ctx.workspace.resolve()
+    target = Path(os.path.realpath(workspace / words.path(git.tool, name, path)))
+    refuse_steering_folder(git.tool, os.path.relpath(target, workspace))
+    return target
 
 
 def _put(git: Git, draft: Path, path: str) -> str:
     with confined(git.ctx.workspace, path, git.tool, create=True) as found:
+        refuse_steering_folder(git.tool, found.relative)
         os.rename(draft, found.name, dst_dir_fd=found.folder)
         return found.relative
 

@@ -1,7 +1,6 @@
 """Several work trees of one repository."""
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,7 +8,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from clawft.builtin.git import words
-from clawft.builtin.git.clone import relative_target
+from clawft.builtin.git.clone import target_of
 from clawft.builtin.git.destructive_grant import ensure_granted
 from clawft.builtin.git.log import commit_of
 from clawft.builtin.git.page import lines_of
@@ -97,7 +96,7 @@ def _new(place: Path, name: str, commit: str) -> list[str]:
 
 def _place(git: Git, path: str, action: Action) -> Path:
     words.word(git.tool, "path", path)
-    found = Path(os.path.realpath(git.ctx.workspace / relative_target(git, path, "path")))
+    found = target_of(git, path, "path")
     if action == "add" and found.exists():
         raise ExecutionFailed(f"{git.tool}: '{path}' exists", hint="choose another path")
     return found

@@ -8,13 +8,13 @@ from typing import Annotated, Any, TypedDict, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from clawft.builtin.file import refuse_steering
 from clawft.builtin.ide import paths
 from clawft.builtin.ide.connection import IdeConnection
 from clawft.builtin.ide.hub import IdeHub
 from clawft.builtin.ide.model import Buffer, Diagnostic, Position, Problems, Range, SymbolInfo
 from clawft.builtin.ide.paths import TOOL
 from clawft.builtin.ide.text import find_anchor
+from clawft.builtin.steering import refuse_steering
 from clawft.errors import IdeFailed, IdeTimeout, InvalidArguments
 from clawft.provider.context import ToolContext
 from clawft.provider.manifest import Manifest, Permissions
