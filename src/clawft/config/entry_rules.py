@@ -18,8 +18,7 @@ from clawft.errors import InvalidConfig
 from clawft.model import Deny
 from clawft.policy import launch
 from clawft.policy.globs import MAX_HOSTILE_GLOB
-from clawft.sandbox.bounds import is_within
-from clawft.sandbox.deciding import DECIDING
+from clawft.sandbox.bounds import DECIDING, is_within
 from clawft.store.secrets import SCHEME, begins_with_reference, with_defaults
 from clawft.upstream.spec import SandboxTable, Trust, UpstreamSpec
 from clawft.wire.framing import DEFAULT_LIMIT

@@ -12,8 +12,6 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from clawft.sandbox.deciding import DECIDING
-
 PathAccess = Literal["hide", "empty", "read", "write", "stay", "near", "link", "bare"]
 """What a child finds at a path.
 
@@ -85,6 +83,14 @@ MOVED = (
     "PASSWORD_STORE_DIR PGPASSFILE SOPS_AGE_KEY_FILE SSH_AUTH_SOCK TF_CLI_CONFIG_FILE XAUTHORITY"
 ).split()
 """Variables of ours that say where secrets lie, if not where they usually do."""
+
+DECIDING = (
+    ".git/hooks .git/config .git/config.worktree .git/commondir .clawft .mcp.json .husky .vscode/tasks.json "
+    ".vscode/settings.json .vscode/launch.json .vscode/mcp.json .cursor/mcp.json .cursor/hooks.json "
+    ".claude/settings.json .claude/settings.local.json .gemini/settings.json .codex/config.toml .zed/settings.json "
+    ".zed/tasks.json .kiro/settings/mcp.json .roo/mcp.json opencode.json"
+).split()
+"""In the workspace: what decides which programs run later, and outside of any sandbox."""
 
 TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - where the system keeps them; a child gets its own in their place
 SYSTEM = tuple(f"/{name}" for name in "bin boot dev etc lib lib64 proc run sbin sys usr var/lib".split())

@@ -1,16 +1,10 @@
 """What in a workspace decides which programs run later, and outside of any sandbox: that is for a person to write."""
 
-DECIDING = (
-    ".git/hooks .git/config .git/config.worktree .git/commondir .clawft .mcp.json .husky .vscode/tasks.json "
-    ".vscode/settings.json .vscode/launch.json .vscode/mcp.json .cursor/mcp.json .cursor/hooks.json "
-    ".claude/settings.json .claude/settings.local.json .gemini/settings.json .codex/config.toml .zed/settings.json "
-    ".zed/tasks.json .kiro/settings/mcp.json .roo/mcp.json opencode.json"
-).split()
-"""Files and folders, below the folder that is opened."""
+from clawft.sandbox.bounds import DECIDING
 
 NEVER_WRITTEN = (".git", *DECIDING)
 """By tools that write files themselves: in a repository only git has something to write, and there are more places
-than those above that make it run something."""
+than the listed ones that make it run something."""
 
 _FOLDERS = {name[:at] for name in DECIDING for at, letter in enumerate(name) if letter == "/"}
 """Those that have one of them in it."""
