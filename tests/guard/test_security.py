@@ -294,3 +294,80 @@ async def test_what_is_too_long_to_look_at_on_the_way_is_still_judged() -> None:
 async def test_more_commands_than_anybody_judges_are_refused() -> None:
     assert (await judged({"commands": ["echo a"] * 1_001})).refused == "too-complex"
     assert not (await judged({"commands": ["echo a"] * 1_000})).is_error
+
+
+# ── the shapes of external tools ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("GUARD-03", "GUARD-05", "SEC-A06")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"command": ["rm -rf /"]},
+        {"command": ["ls", "rm -rf /"]},
+        {"command": "rm", "args": "-rf /"},
+        {"command": "rm", "arguments": "-rf /"},
+        {"command": "rm", "options": ["-rf"], "args": "/"},
+        {"command": "rm", "args": [["-rf"], "/"]},
+        {"command": "bash", "args": "-c 'rm -rf /'"},
+        {"command": ["bash", "-c"], "args": ["rm -rf /"]},
+        {"argv": ["bash", "-c"], "args": ["rm -rf /"]},
+        {"cmd": ["rm"], "args": ["-rf", "/"]},
+        {"script": ["cd /", "rm -rf /"]},
+        {"script": ["ls", "rm -rf /"]},
+        {"run": ["cd /", "rm -rf /"]},
+        {"commands": "rm -rf /"},
+        {"commands": ["rm", "-rf", "/"]},
+        {"commands": [["rm", "-rf", "/"]]},
+        {"commands": [{"text": "rm -rf /"}]},
+        {"scripts": {"postinstall": "rm -rf /"}},
+        {"command": {"line": "rm -rf /"}},
+        {"command": {"line": ["rm", "-rf", "/"]}},
+        {"command": {"program": "rm", "args": ["-rf", "/"]}},
+        {"task": {"command": {"deep": {"shell": "rm -rf /"}}}},
+    ],
+)
+async def test_a_command_is_found_in_every_ordinary_shape(arguments: object) -> None:
+    assert (await judged(arguments)).refused == "destroy-root"
+
+
+@requirement("GUARD-03", "T-7.9")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"command": ["git", "commit", "-m", "rm -rf / was bad"]},
+        {"command": ["git", "commit", "-m"], "args": ["rm -rf / was bad"]},
+        {"command": "git", "args": "commit -m 'rm -rf / was bad'"},
+        {"command": ["echo", "rm -rf /"]},
+        {"command": ["grep", "rm -rf /", "notes.txt"]},
+        {"command": ["python3", "ask.py", "what does `rm -rf /` do?"]},
+        {"commands": ["cd build", "rm -rf out", "make -j2"]},
+        {"commands": [["npm", "ci"], ["npm", "test"]]},
+        {"script": ["cd build", "cmake ..", "make"]},
+        {"command": ["prettier", *(f"a file {n}.ts" for n in range(900))]},
+        {"command": {"program": "make", "args": ["-C", "src"], "cwd": "/usr/src/app", "env": {"CI": "1"}}},
+        {"command": {"name": "deploy", "description": "never runs `rm -rf /`"}},
+        {"run": {"id": 7, "status": "completed", "message": "sudo; reboot"}},
+        {"command": "search", "parameters": {"query": "rm -rf /"}},
+        {"text": ["rm -rf /"], "args": ["-rf", "/"]},
+    ],
+)
+async def test_honest_calls_of_these_shapes_pass(arguments: object) -> None:
+    assert await judged(arguments) is DONE
+
+
+@requirement("GUARD-04", "GUARD-05")
+@pytest.mark.parametrize(
+    "blank", "\u0085\u00a0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u200b\u2060\"'<([`"
+)
+@pytest.mark.parametrize("key", ["url", "text"])
+async def test_nothing_before_an_address_hides_it(blank: str, key: str) -> None:
+    for url in (f"{blank}http://169.254.169.254/latest", f"http://169.254.169.254{blank}"):
+        raw = json.dumps({key: url}, ensure_ascii=False).encode()
+        assert (await judged(raw)).refused
+
+
+@requirement("GUARD-04", "GUARD-05")
+@pytest.mark.parametrize("url", ["http+unix://%2Frun%2Fx.sock/", "tcp://127.0.0.1:2375", "localhost:8080/x", "127.1"])
+async def test_addresses_that_are_no_plain_urls_are_refused(url: str) -> None:
+    assert (await judged({"url": url})).refused

@@ -13,7 +13,8 @@ from clawft.model import Deny
 from clawft.policy import command
 from clawft.policy.arguments import UNJUDGEABLE, commands, look, suspicious, urls
 from clawft.policy.command.rules import RULES
-from clawft.policy.search import COMMAND_KEYS, LIST_KEYS, MAX_DEPTH, MAX_URLS, MAX_VALUES
+from clawft.policy.command_values import COMMAND_KEYS, LIST_KEYS
+from clawft.policy.search import MAX_DEPTH, MAX_URLS, MAX_VALUES
 from tests.requirements import requirement
 
 
@@ -25,7 +26,15 @@ from tests.requirements import requirement
         ({"Cmd": "ls"}, [("Cmd", "ls")]),
         ({"shell-command": "ls"}, [("shell-command", "ls")]),
         ({"cmd": ["rm", "-rf", "a b"]}, [("cmd", "rm -rf 'a b'")]),
-        ({"commands": ["ls", "rm -rf /"]}, [("commands[0]", "ls"), ("commands[1]", "rm -rf /")]),
+        ({"cmd": ["cd /", "ls"]}, [("cmd", "'cd /' ls"), ("cmd[0]", "cd /"), ("cmd[1]", "ls")]),
+        ({"commands": ["a b", "rm -rf /"]}, [("commands[0]", "a b"), ("commands[1]", "rm -rf /")]),
+        ({"commands": ["rm", "/"]}, [("commands", "rm /"), ("commands[0]", "rm"), ("commands[1]", "/")]),
+        ({"commands": [["rm", "-rf", "/"]]}, [("commands[0]", "rm -rf /")]),
+        ({"command": "rm", "Args": "-rf /"}, [("command", "rm"), ("command", "rm -rf /")]),
+        ({"argv": ["sh", "-c"], "args": [["ls"], "-l"]}, [("argv", "sh -c"), ("argv", "sh -c ls -l")]),
+        ({"command": {"line": "ls", "description": "`rm -rf /`"}}, [("command.line", "ls")]),
+        ({"command": {"program": "rm", "args": ["/"]}}, [("command.program", "rm"), ("command.program", "rm /")]),
+        ({"script": {"steps": [{"then": ["ls", "-l"]}]}}, [("script.steps[0].then", "ls -l")]),
         ({"command": "rm", "args": ["-rf", "/"]}, [("command", "rm"), ("command", "rm -rf /")]),
         ({"steps": [{"run": "make"}]}, [("steps[0].run", "make")]),
         ({"cmdline": "ls"}, [("cmdline", "ls")]),
@@ -58,6 +67,16 @@ def test_commands(arguments: dict[str, Any], found: list[tuple[str, str]]) -> No
         ("https://a.example/\nand more text", ["https://a.example/", "https://a.example"]),
         ("https://127.0.\n0.1/", ["https://127.0.", "https://127.0.0.1"]),
         ("see https://example.com", []),
+        ("\u00a0http://x/\u3000", ["http://x/"]),
+        ("\ufeff\u2003http:127.0.0.1\u2028", ["http:127.0.0.1"]),
+        ("<http://x/>", ["http://x/"]),
+        ("'\u200bhttp://[::1]'", ["http://[::1]"]),
+        ('http://127.0.0.1"', ["http://127.0.0.1"]),
+        ("<URL:http://127.0.0.1/>", ["http://127.0.0.1/"]),
+        ("<http://localhost:3000/docs> has the manual", []),
+        ('"http://localhost:3000/" is our server', []),
+        ("unix:///run/docker.sock", []),
+        ("localhost:8080/x", []),
         ("// a comment", []),
         ("http: the protocol", []),
         ("http://localhost is our server", []),
@@ -73,6 +92,65 @@ def test_urls(value: str, found: list[str]) -> None:
 def test_a_file_is_judged_where_it_would_be_fetched_and_not_where_it_names_a_resource() -> None:
     file = "file:///etc/passwd"
     assert urls({"url": file, "pageUrl": file, "uri": file}) == [("url", file), ("pageUrl", file)]
+
+
+@requirement("GUARD-04", "GUARD-05")
+@pytest.mark.parametrize(
+    "url", ["unix:///run/x.sock", "http+unix://%2Fx/", "tcp://h:1", "smb://h/c$", "sftp://h/", "telnet://h"]
+)
+def test_what_a_fetching_program_would_open_is_judged_where_a_url_is_asked_for(url: str) -> None:
+    assert urls({"url": url, "hook_url": url, "endpoint": url}) == [("url", url), ("hook_url", url), ("endpoint", url)]
+    assert urls({"uri": url, "text": url}) == []
+
+
+@requirement("GUARD-04", "GUARD-05")
+@pytest.mark.parametrize("key", ["url", "URL", "uri", "href", "endpoint", "base_url", "urls"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        *(
+            "169.254.169.254/latest",
+            "localhost:8080/x",
+            "localhost",
+            "127.1",
+            "0x7f.1/x",
+            "[::1]:80/x",
+            "2130706433:80",
+        ),
+        *(
+            "metadata.google.internal/computeMetadata",
+            "\uff11\uff12\uff17.0.0.1/x",
+            "\u00a0127.0.0.1",
+            "user@127.0.0.1/x",
+        ),
+    ],
+)
+def test_an_address_without_its_scheme_is_judged_where_one_is_asked_for(key: str, address: str) -> None:
+    arguments = {key: [address]}
+    assert urls(arguments) == [(f"{key}[0]", f"//{address.strip()}")]
+    assert suspicious(json.dumps(arguments, ensure_ascii=False).encode())
+    assert urls({"host": address, "text": address}) == []
+
+
+@requirement("GUARD-04", "GUARD-05")
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(
+            "readme.md",
+            "/v1/users",
+            "users/10/comments",
+            "42/edit",
+            "2130706433",
+            "metadata/schema.json",
+            "metadata.json",
+        ),
+        *("urn:isbn:0451450523", "mailto:a@b.c", "data:text/plain,x", "note:123", "git@10.0.0.1:x.git", "C:\\x"),
+        *("postgres://localhost/x", "redis://127.0.0.1", "ssh://git@10.0.0.1/x", "s3://bucket/x", "example.org/x", ""),
+    ],
+)
+def test_what_only_names_something_is_no_address(value: str) -> None:
+    assert urls({"url": value, "uri": value, "href": value, "endpoint": value}) == []
 
 
 @requirement("GUARD-05")
@@ -124,13 +202,16 @@ def test_ordinary_arguments_are_not_suspicious() -> None:
     assert not suspicious(raw)
 
 
-keys = st.one_of(st.sampled_from(sorted(COMMAND_KEYS | LIST_KEYS | {"Command", "url", "args"})), st.text(max_size=8))
+keys = st.one_of(
+    st.sampled_from(sorted(COMMAND_KEYS | LIST_KEYS | {"Command", "url", "args", "URI", "endpoint", "hrefs"})),
+    st.text(max_size=8),
+)
 texts = st.one_of(
     st.text(max_size=20),
     st.builds(
         "{}{}{}".format,
-        st.sampled_from(["", " ", "\t", "h\n"]),
-        st.sampled_from(["http:", "x://", "//", "\\\\"]),
+        st.sampled_from(["", " ", "\t", "h\n", "\u00a0", "\ufeff\u3000 ", "<", "'\u1680", "url:"]),
+        st.sampled_from(["http:", "x://", "//", "\\\\", "127.0.0.1", "localhost", "[::1]"]),
         st.text(),
     ),
 )
@@ -162,5 +243,9 @@ def _compact(tree: dict[str, Any]) -> bytes:
 def test_a_megabyte_is_searched_quickly() -> None:
     started = time.perf_counter()
     look({"a": "https://x/" + "\n" * 1_000_000, "b": "h" + "\t" * 1_000_000})
+    look({"url": "<\u00a0" * 500_000, "uri": "1." * 500_000, "x": "url:" * 250_000})
+    look({"command": {**{str(n): [] for n in range(40_000)}, "args": ["a b"] * 8_000}})
+    look({"command": {**{str(n): "a" for n in range(40_000)}, "args": "b" * 1_000_000}})
+    assert not suspicious(b'{"a":"' + "\u3042\u00a0".encode() * 200_000 + b'"}')
     assert not suspicious(b'{"a":"' + b'"c' * 100_000 + b'"}')
     assert time.perf_counter() - started < 2

@@ -4,7 +4,7 @@
 |---|---|
 | a command line | `command`, a room of its own |
 | an address | `url`, `url_rules`, `address` |
-| what of them is in arguments | `arguments`, which `search` finds |
+| what of them is in arguments | `arguments`, which `search` finds by `command_values` and `url_values` |
 | a tool | `grant` says who sees it, by `globs`; `approval` whether it is still the one that was approved |
 | its text | `pin`, `beside_tools`, `definition_lines`; `scan` for what is meant for the model, in `disguise` |
 | the start of a server | `launch` |

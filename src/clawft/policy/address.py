@@ -21,6 +21,7 @@ _LOOPBACK = ("127.0.0.1", "::1")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
 
 _METADATA = frozenset({"169.254.169.254", "169.254.170.2", "100.100.100.200", "168.63.129.16", "fd00:ec2::254"})
+_METADATA_NAME = re.compile(r"(?:metadata|instance-data)\..*internal")
 _SPECIAL = (
     ("0.0.0.0/8", "this machine"),
     ("10.0.0.0/8", "a private address"),
@@ -69,6 +70,18 @@ def literal_addresses(host: str) -> tuple[str, ...]:
         address = _parse(name)
         return (str(address),) if address else ()
     return _ipv4_readings(name)
+
+
+def is_metadata(host: str) -> bool:
+    """Does its text alone say that a cloud answers there, with what this machine may do?"""
+    if _METADATA_NAME.fullmatch(host):
+        return True
+    return any(str(meant) in _METADATA for text in literal_addresses(host) for meant in _meanings_of(text))
+
+
+def _meanings_of(text: str) -> list["Address"]:
+    parsed = _parse(text)
+    return _meanings(parsed) if parsed else []
 
 
 def is_loopback(host: str) -> bool:

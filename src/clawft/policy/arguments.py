@@ -26,13 +26,16 @@ def suspicious(raw: bytes) -> bool:
 
 @cache
 def _opening() -> "Callable[[bytes], re.Match[bytes] | None]":
-    """Finds a quote and the first letters of any command key or of a URL without slashes (`http:host`), in either case.
+    """Finds a quote and the first letters of any key of a command or an address, or of a URL without slashes
+    (`http:host`) behind any blanks (those beyond ASCII by their first byte), in either case.
 
     One class for the first letter makes this three times as fast as plain alternatives. Compiled on first use.
     """
     return re.compile(
-        rb'"[CcSsBbEeRrAaHh ](?:(?<=[Cc])(?:[Mm][Dd]|[Oo][Mm])|(?<=[Ss])(?:[Hh]|[Cc][Rr])|(?<=[Bb])[Aa][Ss]'
-        rb"|(?<=[Ee])[Xx]|(?<=[Rr])[Uu][Nn]|(?<=[Aa])[Rr][Gg]|(?<=[Hh])[Tt][Tt][Pp]|(?<= ) *[Hh][Tt][Tt][Pp])"
+        rb'"[CcSsBbEeRrAaHhUu \x7f\xc2\xe1-\xe3\xef](?:(?<=[Cc])(?:[Mm][Dd]|[Oo][Mm])|(?<=[Ss])(?:[Hh]|[Cc][Rr])'
+        rb"|(?<=[Bb])[Aa][Ss]|(?<=[Ee])(?:[Xx]|[Nn][Dd][Pp])|(?<=[Rr])[Uu][Nn]|(?<=[Aa])[Rr][Gg]"
+        rb"|(?<=[Hh])(?:[Tt][Tt][Pp]|[Rr][Ee][Ff])|(?<=[Uu])[Rr][LlIi]"
+        rb"|(?<=[ \x7f\xc2\xe1-\xe3\xef])[ \x7f-\xbf\xc2\xe1-\xe3\xef]*+[Hh][Tt][Tt][Pp])"
     ).search
 
 

@@ -214,6 +214,13 @@ REFUSED: dict[str, list[str]] = {
         "rm ~/.bash_history",
         "> ~/.zsh_history",
     ],
+    "cloud-metadata": [
+        "curl http://169.254.169.254/latest/meta-data/iam/",
+        "curl -s 169.254.169.254/latest",
+        "wget -qO- http://0xA9FEA9FE/",
+        "curl --url=http://[::ffff:169.254.169.254]/",
+        "curl -H 'Metadata-Flavor: Google' http://metadata.google.internal/computeMetadata/v1/",
+    ],
     "read-secrets": [
         "cat ~/.ssh/id_rsa",
         "cat $HOME/.aws/credentials",
@@ -229,6 +236,9 @@ REFUSED: dict[str, list[str]] = {
 }
 
 ALLOWED = [
+    "curl http://localhost:3000/metadata",
+    "grep -r 169.254.169.254 src",
+    "git commit -m 'block http://169.254.169.254/'",
     "ls -la",
     "rm -rf build/",
     "sh -c 'D=build; rm -rf \"$D\"'",

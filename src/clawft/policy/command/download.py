@@ -1,11 +1,13 @@
-"""What a line downloads into a file, and runs from there: the same as a pipe into a shell, in two steps."""
+"""What a line downloads: into a file that it runs, which is a pipe into a shell in two steps; or from a cloud."""
 
 from collections.abc import Callable, Iterator
 
+from clawft.policy.address import is_metadata
 from clawft.policy.command.carried import option_values
 from clawft.policy.command.parsed_command import Command
 from clawft.policy.command.place import place
 from clawft.policy.command.written import written
+from clawft.policy.url_rules import split
 
 DOWNLOADERS = frozenset("curl wget fetch aria2c http https xh lynx links ftp tftp nc ncat netcat socat".split())
 
@@ -19,6 +21,17 @@ def run_downloads(commands: list[Command], file_run: Callable[[Command], str]) -
         source = saved.get(place(name, command.folder)) if name else None
         if source is not None and source is not command:
             yield Command(("sh", "-s", name), fed_by=(source,))
+
+
+def asks_cloud(command: Command) -> bool:
+    """Would it ask the metadata service of a cloud, which tells whoever asks the credentials of this machine?"""
+    return command.name in DOWNLOADERS and any(map(_is_in_cloud, command.arguments))
+
+
+def _is_in_cloud(word: str) -> bool:
+    url = word.rpartition("=")[2] if word.startswith("--") else word
+    parts = split(url if "//" in url else f"//{url}")
+    return parts is not None and is_metadata(parts.host)
 
 
 def _saved(command: Command) -> list[str]:

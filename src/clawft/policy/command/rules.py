@@ -8,7 +8,7 @@ from msgspec import Struct
 from clawft.model import Allow, Ask, Deny, Verdict
 from clawft.policy.command.carried import option_values
 from clawft.policy.command.carriers import PRIVILEGE
-from clawft.policy.command.download import DOWNLOADERS
+from clawft.policy.command.download import DOWNLOADERS, asks_cloud
 from clawft.policy.command.expansion import TooComplex
 from clawft.policy.command.parsed_command import Command
 from clawft.policy.command.place import PlaceKind, is_disk, is_secret, is_startup, kind_of
@@ -212,6 +212,7 @@ RULES: tuple[CommandRule, ...] = (
     CommandRule("kill-all", "it would end every process", _kills_all),
     CommandRule("wipe-history", "it would remove the traces of what was run", _wipes_history),
     CommandRule("read-secrets", "it would read private keys or credentials", _reads_secrets),
+    CommandRule("cloud-metadata", "it would ask the cloud for the credentials of this machine", asks_cloud),
     CommandRule("persist", "it would change what runs, or who may log in, from now on", _persists, asks=True),
     CommandRule("privilege", "it asks for the rights of another user", _gains_privilege, asks=True),
     CommandRule(
