@@ -29,6 +29,11 @@ async def exit_status(served: Served, seconds: float = STOP_S) -> int:
     return await asyncio.to_thread(served.process.wait, seconds)
 
 
+def exit_code(number: signal.Signals) -> int:
+    """Of who ends in good order after it."""
+    return 130 if number is signal.SIGINT else 0
+
+
 async def until_it_refuses(port: int) -> None:
     """New connections are refused once the signal has been heard."""
     async with asyncio.timeout(PATIENCE_S):
@@ -67,7 +72,7 @@ async def test_running_calls_of_both_eras_finish_and_new_ones_are_refused(
             (message,) = (await line.answer()).messages()
             assert message["result"]["content"][0]["text"] == "finished"
             assert await line.is_closed()
-    assert await exit_status(served) == 0
+    assert await exit_status(served) == exit_code(number)
     assert not [line for line in served.lines if "Traceback" in line or "Error" in line]
 
 

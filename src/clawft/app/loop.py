@@ -21,6 +21,9 @@ GC_THRESHOLDS = (50_000, 20, 20)
 THREADS_SECONDS = 1.0
 """What work in threads gets when all else has ended; it had its time before."""
 
+INTERRUPTED = 128 + signal.SIGINT
+"""Ended by a person's Ctrl-C, which is told apart from having been asked to end."""
+
 FEWEST_FILES = 32
 MORE_FILES = "ulimit -n 1024"
 
@@ -68,17 +71,20 @@ def _check_open_files() -> None:
         raise ClawftError(f"the system lets us open {most} files, and {FEWEST_FILES} are needed", hint=MORE_FILES)
 
 
-def stop_signal(at_once: Callable[[], None] = lambda: None) -> asyncio.Future[None]:
-    """Done at the first SIGTERM or SIGINT, or when our terminal goes; the second ends us at once, after `at_once`."""
+def stop_signal(at_once: Callable[[], None] = lambda: None) -> asyncio.Future[int]:
+    """Done at the first SIGTERM or SIGINT, or when our terminal goes, with the exit code for an end in good order.
+
+    The second signal ends us at once, after `at_once`.
+    """
     loop = asyncio.get_running_loop()
-    stop: asyncio.Future[None] = loop.create_future()
+    stop: asyncio.Future[int] = loop.create_future()
 
     def on_signal(number: int) -> None:
         if stop.done():
             at_once()
             threading.excepthook = _nobody_listens
             sys.exit(128 + number)
-        stop.set_result(None)
+        stop.set_result(INTERRUPTED if number == signal.SIGINT else 0)
 
     for number in _ending():
         try:

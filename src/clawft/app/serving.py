@@ -25,7 +25,10 @@ _CROWDED = "too many requests in flight"
 
 
 async def serve_stdio(app: App) -> int:
-    """Until stdin ends, nobody reads stdout, or a signal comes. Running calls get their time, then we leave."""
+    """Until stdin ends, nobody reads stdout, or a signal comes. Running calls get their time, then we leave.
+
+    Returns the exit code, like the other: Ctrl-C is told.
+    """
     stop = stop_signal(app.kill_servers)
     ends = take_stdio()
     await app.begin_serving("mcp-server")
@@ -35,11 +38,12 @@ async def serve_stdio(app: App) -> int:
     caller.running.when_crowded(lambda: reader.hold(_CROWDED), lambda: reader.let_go(_CROWDED))
     async with app.editors.let_in():
         await asyncio.wait({reader.ended, writer.broken, stop}, return_when=asyncio.FIRST_COMPLETED)
+    code = stop.result() if stop.done() else 0
     app.gateway.closing.set()
     await caller.running.drain(0 if writer.broken.done() else GRACE_SECONDS - reader.late)  # else nobody waits for it
     caller.close()
     await asyncio.gather(writer.finish(LAST_SECONDS), app.stop_servers())
-    return 0
+    return code
 
 
 async def serve_http(app: App, host: str, port: int, token: str | None, ready: Callable[[str], None]) -> int:
@@ -61,8 +65,8 @@ async def serve_http(app: App, host: str, port: int, token: str | None, ready: C
     ready(url)
     following = asyncio.create_task(entrance.follow(app.settings, partial(app.gateway.events.publish, RightsChanged())))
     async with app.editors.let_in():
-        await stop
+        code = await stop
     following.cancel()
     app.gateway.closing.set()
     await asyncio.gather(served.drain(GRACE_SECONDS), server.stop(GRACE_SECONDS))
-    return 0
+    return code

@@ -80,12 +80,11 @@ async def _listen(app: App, options: Options) -> int:
         _announce(url, token, app, options)
 
     try:
-        await app.serve_http(options.host, options.port, token, announce)
+        return await app.serve_http(options.host, options.port, token, announce)
     except OSError as failure:
         if listening:  # a disk that is full, where the lines are to be written
             raise
         raise cannot_listen(failure, place(options.host, options.port)) from failure
-    return 0
 
 
 def place(host: str, port: int) -> str:

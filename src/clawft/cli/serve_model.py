@@ -51,9 +51,9 @@ async def _listen(options: Options, scenario: Any) -> int:
     except OSError as failure:
         raise cannot_listen(failure, place(options.host, options.port)) from failure
     _announce(f"http://{place(*bound)}", options)
-    await stop
+    code = await stop
     await server.stop(GRACE_SECONDS)
-    return 0
+    return code
 
 
 def _log_to(file: str | None) -> Log:
