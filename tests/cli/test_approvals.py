@@ -302,13 +302,38 @@ def test_approvals_travel_to_others_but_launches_stay(
     again = run("approvals", "import", str(file), **other)
     assert (again.code, again.err) == (0, "0 approvals are new, 1 were there\n")
     assert run("approvals", "import", str(tmp_path / "none.json")).code == 2
-    assert run("approvals", "import", "-", stdin="x").err.endswith("hint: ask for a new `weft approvals export`\n")
     assert run("approvals", "export", "nobody").code == 1
     altered = json.loads(file.read_text())
     altered["approvals"][0]["pin"] = "sha256:" + "0" * 64
     file.write_text(json.dumps(altered))
     refused = run("approvals", "import", str(file), CLAWFT_HOME=str(tmp_path / "third"))
     assert (refused.code, "was altered" in refused.err) == (2, True)
+
+
+@requirement("POOL-17", "AGENT-14")
+@pytest.mark.parametrize(
+    "other",
+    [
+        "x",
+        "",
+        "[]",
+        "{}",
+        '{"mcpServers": {"one": {"command": "python3"}}}',
+        '{"approvals": []}',  # what `approvals list --json` prints
+        '{"version": 1}',
+    ],
+)
+def test_what_is_no_export_is_no_export_without_approvals(run: Any, other: str) -> None:
+    done = run("approvals", "import", "-", stdin=other)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("weft: - holds no approvals: ")
+    assert "hint: import what `weft approvals export --output FILE` wrote elsewhere" in done.err
+
+
+@requirement("POOL-17")
+def test_an_export_without_approvals_can_be_imported(run: Any) -> None:
+    done = run("approvals", "import", "-", stdin=run("approvals", "export").out)
+    assert (done.code, done.err) == (0, "0 approvals are new, 0 were there\n")
 
 
 @requirement("POOL-20")

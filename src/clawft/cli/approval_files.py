@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # help needs none of it
 
 HERE = "."
 """In an exported file: the workspace of whoever imports it."""
-ANOTHER = "ask for a new `weft approvals export`"
+ANOTHER = "import what `weft approvals export --output FILE` wrote elsewhere, as it is; ask for a new one"
 
 
 def export_options(parser: Parser) -> None:

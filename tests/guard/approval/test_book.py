@@ -247,4 +247,4 @@ def test_a_file_of_a_million_small_approvals_is_refused_before_they_are_read() -
     with pytest.raises(InvalidConfig, match="later weft"):
         parse(b'{"version":2}', "x.json")
     with pytest.raises(InvalidConfig, match=r"at `\$\.expires`, in number 2"):
-        parse(b'{"approvals":[{"server":"a"},{"server":"a","expires":"x"}]}', "x.json")
+        parse(b'{"version":1,"approvals":[{"server":"a"},{"server":"a","expires":"x"}]}', "x.json")

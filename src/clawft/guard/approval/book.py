@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.errors import InvalidConfig, quoted
 from clawft.policy.approval import Approval, PinnedUse, UseStanding, is_live, judge, turning_points, with_added
@@ -47,10 +47,13 @@ class _Document(Struct):
 
 
 class _UnreadDocument(Struct):
-    """The same, before anybody knows how many there are: a million small ones would take all memory there may be."""
+    """The same, before anybody knows how many there are: a million small ones would take all memory there may be.
 
-    version: int = VERSION
-    approvals: list[Raw] = []
+    What lacks either is some other JSON, and no book without approvals. What a later weft may leave out is not known.
+    """
+
+    version: int
+    approvals: list[Raw] | UnsetType = UNSET
 
 
 class Approvals:
@@ -178,6 +181,8 @@ def parse(content: bytes, where: str, hint: str = ANEW) -> tuple[Approval, ...]:
         document = msgspec.json.decode(content, type=_UnreadDocument)
         if document.version > VERSION:
             raise InvalidConfig(f"{where} was written by a later weft", hint="pip install -U clawft")
+        if document.approvals is UNSET:
+            raise msgspec.ValidationError("Object missing required field `approvals`")
         if len(document.approvals) > MAX_APPROVALS:
             raise InvalidConfig(f"{where} holds more than {MAX_APPROVALS} approvals", hint=hint)
         return tuple(_entry(number, raw) for number, raw in enumerate(document.approvals, 1))
