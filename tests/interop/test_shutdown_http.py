@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Generator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import psutil
@@ -10,12 +11,13 @@ import pytest
 
 from tests.requirements import requirement
 from tests.servers.pipe import Json
-from tests.servers.raw_http import PATIENCE_S, Line, ask, connect, modern, modern_call, open_session
+from tests.servers.raw_http import PATIENCE_S, Answer, Line, ask, connect, modern, modern_call, open_session
 from tests.servers.weft import STOP_S, Served, children_named, gateway, is_gone
 
 pytestmark = pytest.mark.slow
 
 AT_ONCE_S = 3.0
+TOO_LATE = "shutting down: the call did not finish in time"
 SIGNALS = [signal.SIGTERM, signal.SIGINT]
 
 
@@ -94,6 +96,38 @@ async def test_open_streams_end_in_good_order(served: Served) -> None:
         assert [chunk async for chunk in reader.chunks()] == []
         assert await idle.is_closed()
     assert await exit_status(served, AT_ONCE_S) == 0
+
+
+@requirement("SHELL-16", "SHELL-17", "QUAL-13")
+async def test_calls_that_do_not_end_in_time_are_told_so_where_they_listen(served: Served) -> None:
+    """On the stream of those that have one; and who waits for news hears a clean end."""
+    port = served.port
+    session = await open_session(port)
+    wait: Json = {"token": "never", "seconds": 600}
+    async with AsyncExitStack() as lines:
+        streamed, lone, in_session, plain, reader = [await lines.enter_async_context(connect(port)) for _ in range(5)]
+        await streamed.send(modern_call(port, 1, "probe__wait", wait, progressToken="a"))
+        await in_session.send(session.call(1, "probe__wait", wait, _meta={"progressToken": "b"}))
+        for line in (streamed, in_session):
+            assert (await line.answer_head())[1]["content-type"] == "text/event-stream"
+        await lone.send(modern_call(port, 2, "probe__wait", wait))
+        await plain.send(session.call(2, "probe__wait", wait))
+        await reader.send(session.get())
+        assert (await reader.answer_head())[0] == 200
+        await ask(port, modern(port, 3, "tools/list"))
+        served.process.terminate()
+        for line in (streamed, in_session):
+            *_, last = sse_messages(b"".join([chunk async for chunk in line.chunks()]))
+            assert (last["id"], TOO_LATE in last["error"]["message"]) == (1, True)
+        for line in (lone, plain):
+            (last,) = (await line.answer()).messages()
+            assert (last["id"], TOO_LATE in last["error"]["message"]) == (2, True)
+        assert [chunk async for chunk in reader.chunks()] == []
+    assert await exit_status(served) == 0
+
+
+def sse_messages(body: bytes) -> list[Json]:
+    return Answer(200, {"content-type": "text/event-stream"}, body).messages()
 
 
 @requirement("SHELL-16", "QUAL-12", "QUAL-13")

@@ -26,8 +26,9 @@ async def echo(token: str) -> Echoed:
 
 
 @tool(read_only=True)
-async def wait(token: str, seconds: float) -> str:
-    """Give back the token after a while."""
+async def wait(token: str, seconds: float, ctx: ToolContext) -> str:
+    """Give back the token after a while; who wants to hear of its progress hears that it has begun."""
+    ctx.progress(0, 1, "begun")
     await asyncio.sleep(seconds)
     return token
 

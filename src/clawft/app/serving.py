@@ -20,6 +20,8 @@ GRACE_SECONDS = 5.0
 """How long running calls may take after we were asked to stop."""
 LAST_SECONDS = 4.0
 """How long what is written may take to reach a caller then, while the servers end."""
+LAST_WORD_SECONDS = 1.0
+"""How long a caller over HTTP may take to be told, on its stream if it has one, that its call did not end in time."""
 
 _CROWDED = "too many requests in flight"
 
@@ -68,5 +70,5 @@ async def serve_http(app: App, host: str, port: int, token: str | None, ready: C
         code = await stop
     following.cancel()
     app.gateway.closing.set()
-    await asyncio.gather(served.drain(GRACE_SECONDS), server.stop(GRACE_SECONDS))
+    await asyncio.gather(served.drain(GRACE_SECONDS), server.stop(GRACE_SECONDS + LAST_WORD_SECONDS))
     return code

@@ -17,6 +17,8 @@ MAX_IN_FLIGHT = 1_024
 MAX_IDLE_WORKERS = 64
 CROWDED_SECONDS = 10.0
 """If so many are in flight and none ends for so long, the input is read on: they may wait for what comes there."""
+_LAST_SECONDS = 2.0
+LAST_WORD = "shutting down: the call did not finish in time, and may have been done all the same"
 
 log = logging.getLogger("clawft.gateway")
 
@@ -226,7 +228,7 @@ class RunningRequests:
         """The answer to a request that was cancelled."""
         if not self._closing:
             return NOTHING
-        return writing.failure(id, INTERNAL_ERROR, "shutting down: the call did not finish in time")
+        return writing.failure(id, INTERNAL_ERROR, LAST_WORD)
 
     def forget(self, job: Job) -> None:
         del self._jobs[job.key]
@@ -283,9 +285,6 @@ class RunningRequests:
         except TimeoutError:
             return False
         return True
-
-
-_LAST_SECONDS = 2.0
 
 
 def answered_now(id: bytes, work: Callable[[], bytes], code_of: CodeOf) -> bytes:

@@ -21,7 +21,7 @@ HOLD_BYTES: Final = 16 * 1024
 """Bytes held for later, of a body or of the next requests, before reading stops."""
 WRITE_HIGH: Final = 64 * 1024
 WRITE_LOW: Final = 16 * 1024
-TOO_LATE: Final = Refusal(503, "shutting down: the call did not finish in time; try again when the gateway is back")
+TOO_LATE: Final = Refusal(503, "shutting down: the call did not finish in time, and may have been done all the same")
 
 OUT: Final = Refusal(503, "too many connections are open, and this request took too long; try again later")
 AHEAD: Final = Refusal(503, "too much is sent ahead here; send the next request when the one before is answered")

@@ -23,7 +23,7 @@ NOWHERE: Final = ("", 0)
 BACKLOG: Final = 512
 SWEEP_SECONDS: Final = 1.0
 SWEEPS_PER_TIMEOUT: Final = 4
-KILL_SECONDS: Final = 5.0
+KILL_SECONDS: Final = 3.0
 """How long applications may take to let go once they were cancelled."""
 
 log = logging.getLogger("clawft.http")
