@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -92,3 +93,9 @@ async def weft_says(home: Path, *words: str) -> tuple[int | None, str]:
     async with asyncio.timeout(WEFT_SECONDS):
         said, _ = await process.communicate()
     return process.returncode, said.decode()
+
+
+def allow(home: Path, url: str) -> None:
+    """Where it lies, in the user's own settings: no server on this machine may send us to another by its word alone."""
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "config.toml").write_text(f'[security.url_policy]\nallow_hosts = ["{urlsplit(url).netloc}"]\n')

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from clawft.auth.vault import Vault
-from tests.auth.logins import WEFT_SECONDS, expire, weft, weft_says
+from tests.auth.logins import WEFT_SECONDS, allow, expire, weft, weft_says
 from tests.requirements import requirement
 from tests.servers.idp import Idp, idp, log_in
 from tests.servers.pipe import Json, Pipe, mcp_server, text_of
@@ -26,6 +26,7 @@ def guarded(home: Path) -> tuple[Idp, Protected]:
     folder = home / "mcp_servers"
     folder.mkdir(parents=True)
     (folder / "locked.toml").write_text(f'name = "locked"\nurl = "{server.url}"\ntrust = "trusted"\n')
+    allow(home, provider.issuer)
     return provider, server
 
 

@@ -123,7 +123,7 @@ def first(failing: web.Response, then: Json) -> Callable[[Asked], web.Response]:
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 async def test_a_poll_that_fails_is_not_the_end_of_a_device_login(home: Path, status: int) -> None:
-    code = {"device_code": "d", "user_code": "ABCD", "verification_uri": "http://127.0.0.1/device", "interval": 1}
+    code = {"device_code": "d", "user_code": "ABCD", "verification_uri": "https://login.example/device", "interval": 1}
     token = first(web.Response(status=status), {"access_token": CANARY, "token_type": "Bearer"})
     async with rogue_issuer({"/device": code, "/token": token}) as rogue:
         words = ("--issuer", rogue.site, "--client-id", "me", "--device")
@@ -137,7 +137,7 @@ async def test_a_poll_that_fails_is_not_the_end_of_a_device_login(home: Path, st
 @pytest.mark.parametrize("how", ["--device", "--client-credentials"])
 async def test_where_no_browser_is_used_nobody_has_to_offer_pkce(home: Path, how: str) -> None:
     """And none is sent there later, with what is kept of the login."""
-    code = {"device_code": "d", "user_code": "ABCD", "verification_uri": "http://127.0.0.1/device"}
+    code = {"device_code": "d", "user_code": "ABCD", "verification_uri": "https://login.example/device"}
     async with rogue_issuer({"/device": code}) as rogue:
         rogue.tell("code_challenge_methods_supported", [])
         known = ("--issuer", rogue.site, "--client-id", "me")

@@ -129,6 +129,9 @@ def test_a_denied_host_stays_denied() -> None:
 def test_the_hint_names_the_key_that_allows_it() -> None:
     verdict = decide("http://localhost:3000")
     assert isinstance(verdict, Deny)
+    assert 'security.url_policy.allow_hosts = ["localhost:3000"]' in verdict.hint  # and none of its neighbours
+    verdict = decide("http://localhost/")
+    assert isinstance(verdict, Deny)
     assert 'security.url_policy.allow_hosts = ["localhost"]' in verdict.hint
 
 

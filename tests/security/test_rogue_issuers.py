@@ -15,7 +15,7 @@ from aiohttp import web
 
 from clawft.auth.tokens import AuthServer, Login, OAuthClient, TokenSet
 from clawft.auth.vault import Vault
-from tests.auth.logins import WEFT_SECONDS, expire, weft, weft_says
+from tests.auth.logins import WEFT_SECONDS, allow, expire, weft, weft_says
 from tests.requirements import requirement
 from tests.servers.pipe import Json, Pipe, mcp_server
 from tests.servers.rogue_issuer import Asked, Rogue, rogue_issuer
@@ -44,13 +44,14 @@ def configured(home: Path, rogue: Rogue) -> None:
 
 
 async def logging_in(home: Path) -> tuple[int | None, str]:
-    """`weft auth login rogue`, with somebody at the browser who agrees."""
+    """`weft auth login rogue`, with somebody at the browser who agrees if it comes to that."""
     process = await weft(home, "auth", "login", "rogue", "--no-browser")
     assert process.stdout is not None
     async with asyncio.timeout(WEFT_SECONDS):
         told = ""
         while not (line := (await process.stdout.readline()).decode()).startswith("log in here"):
-            assert line, told
+            if not line:
+                return await process.wait(), told
             told += line
         asked = parse_qs(urlsplit(line.strip().rpartition(" ")[2]).query)
         answer = {"code": CANARY, "state": asked["state"][0]}
@@ -319,6 +320,7 @@ async def test_a_login_at_a_page_of_somebody_else_is_refused(home: Path) -> None
 
     async with rogue_issuer({ISSUER: mixed}) as rogue:
         configured(home, rogue)
+        allow(home, elsewhere(rogue))
         code, said = await weft_says(home, "auth", "login", "rogue", "--no-browser")
     assert (code, f"{rogue.site}/token would get the login" in said) == (1, True), said
     assert rogue.asked_at("/register") == []
@@ -335,9 +337,60 @@ async def test_who_logs_in_elsewhere_is_told_for_whom(home: Path) -> None:
 
     async with rogue_issuer({RESOURCE: points_elsewhere, ISSUER: its_metadata}) as rogue:
         configured(home, rogue)
+        allow(home, elsewhere(rogue))
         code, said = await logging_in(home)
     assert (code, "what you allow at localhost is for 127.0.0.1" in said) == (0, True), said
 
 
 def elsewhere(rogue: Rogue) -> str:
     return rogue.site.replace("127.0.0.1", "localhost")
+
+
+# ── what else listens on this machine ────────────────────────────────────────────────────────────────────────────────
+
+Turn = Callable[[Rogue, Rogue], None]
+"""Has the first send us to the second."""
+
+
+def by_its_401(rogue: Rogue, victim: Rogue) -> None:
+    challenge = {"WWW-Authenticate": f'Bearer resource_metadata="{victim.site}{RESOURCE}"'}
+    rogue.replace("/mcp", lambda asked: web.Response(status=401, headers=challenge))
+
+
+def by_its_issuer(rogue: Rogue, victim: Rogue) -> None:
+    rogue.replace(RESOURCE, {"resource": rogue.server, "authorization_servers": [victim.site]})
+
+
+def by_an_endpoint(name: str) -> Turn:
+    def turn(rogue: Rogue, victim: Rogue) -> None:
+        rogue.tell(name, f"{victim.site}/{name}")
+
+    return turn
+
+
+@requirement("GUARD-06")
+@pytest.mark.parametrize("spelled", ["127.0.0.1", "localhost", "127.0.0.2"])
+@pytest.mark.parametrize(
+    "turn", [by_its_401, by_its_issuer, *map(by_an_endpoint, ["registration_endpoint", "token_endpoint"])]
+)
+async def test_a_server_on_this_machine_sends_us_to_no_other_port_of_it(home: Path, turn: Turn, spelled: str) -> None:
+    async with rogue_issuer({}) as rogue, rogue_issuer({}) as victim:
+        victim.site = victim.site.replace("127.0.0.1", spelled)  # who listens at 127.0.0.2 is nobody, and not asked
+        turn(rogue, victim)
+        configured(home, rogue)
+        await weft_says(home, "servers", "test", "rogue")
+        code, said = await logging_in(home)
+    assert victim.asked == []
+    assert (code, f'allow_hosts = ["{urlsplit(victim.site).netloc}"]' in said) == (1, True), said
+
+
+@requirement("GUARD-06")
+async def test_who_says_so_may_have_them_on_two_ports(home: Path) -> None:
+    """As in development: the server here, and its issuer there."""
+    async with rogue_issuer({}) as rogue, rogue_issuer({}) as issuer:
+        by_its_issuer(rogue, issuer)
+        configured(home, rogue)
+        allow(home, issuer.site)
+        code, said = await logging_in(home)
+    assert code == 0, said
+    assert issuer.asked_at("/token")

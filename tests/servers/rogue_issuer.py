@@ -48,6 +48,9 @@ class Rogue:
         """Of itself, from now on."""
         self._answers["/.well-known/oauth-authorization-server"] = {**self.metadata(), member: value}
 
+    def replace(self, path: str, answer: Answer) -> None:
+        self._answers[path] = answer
+
     def wants_login(self, asked: Asked) -> web.Response:
         place = f"{self.site}/.well-known/oauth-protected-resource/mcp"
         return web.Response(status=401, headers={"WWW-Authenticate": f'Bearer resource_metadata="{place}"'})

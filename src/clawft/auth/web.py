@@ -1,7 +1,8 @@
 """How authorization servers are asked: over https, without redirects, at judged addresses, within bounds.
 
-What the user configured is the user's consent; what a server's metadata names is not. Plain http and loopback count
-only for a server that is itself on this machine.
+What the user configured is the user's consent; what a server's metadata names is not, and is judged: on this machine,
+too, a server may send us only to itself and to where the user allowed. Plain http and loopback count only for a server
+that is itself on this machine.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Web:
 
     def __init__(self, judge: Judge, near: str) -> None:
         self.near = near
-        self._judge = beside(near, judge)
+        self._judge = judge
 
     def check_shown(self, url: str) -> None:
         """An address a person is sent to: judged as it is written, for it is their browser that looks up the name."""
@@ -139,18 +140,6 @@ def check_place(url: str, near: str) -> None:
         raise LoginFailed(f"{place_of(url)}: plain http would show the token to everyone on the way", hint="use https")
 
 
-def beside(near: str, judge: Judge) -> Judge:
-    """Loopback is within reach of a server on loopback; everything else is for the judge."""
-    if not is_loopback(near):
-        return judge
-
-    def lenient(url: str, addresses: Sequence[str]) -> None:
-        if not is_loopback(url):
-            judge(url, addresses)
-
-    return lenient
-
-
 def trusting(origins: Sequence[str], otherwise: Judge) -> Judge:
     """What the user wrote down is the user's consent, wherever it lies; where it redirects to is not."""
     homes = {_home(each) for each in origins if each}
@@ -162,13 +151,16 @@ def trusting(origins: Sequence[str], otherwise: Judge) -> Judge:
     return judge
 
 
-def _home(url: str) -> tuple[str, str]:
-    """Scheme and authority; what is no address is its own, and nobody's."""
+def _home(url: str) -> tuple[str, str, int | None]:
+    """Scheme, host and port, however they are spelled; what is no address is its own, and nobody's."""
     try:
         parts = urlsplit(url)
+        return parts.scheme, parts.hostname or "", parts.port or _PORTS.get(parts.scheme)
     except ValueError:
-        return "", url
-    return parts.scheme, parts.netloc
+        return "", url, None
+
+
+_PORTS = {"https": 443, "http": 80}
 
 
 MakeWeb = Callable[[str], Web]

@@ -36,6 +36,11 @@ class UrlParts(Struct, frozen=True):
     def names(self) -> tuple[str, str]:
         return self.host, f"{self.host}:{self.port}"
 
+    @property
+    def narrowest(self) -> str:
+        """The name that allows no more than this: one port of a host may be somebody else than the next."""
+        return self.names()[1] if self.port else self.host
+
 
 def split(url: str) -> UrlParts | None:
     """None if this is no URL with a host."""
@@ -143,7 +148,7 @@ def climb(facts: UrlFacts) -> list[tuple[str, Verdict]]:
     for rule in RULES:
         objection = rule.objection(facts)
         if objection:
-            hint = rule.hint.replace("{host}", facts.parts.host)
+            hint = rule.hint.replace("{host}", facts.parts.narrowest)
             return [*said, (rule.name, Deny(rule.name, objection, hint))]
         said.append((rule.name, Allow(rule.name)))
     return said
