@@ -21,9 +21,15 @@ def turn_of(call: Call) -> Turn:
     return call.caller.principal, call.caller.session, call.caller.agent, call.name
 
 
+class _TurnLock(asyncio.Lock):
+    """Between whoever lets go of it and the next, it looks as if nobody wanted it: so they are counted."""
+
+    wanted = 0
+
+
 class Turns:
     def __init__(self) -> None:
-        self._locks: dict[Turn, asyncio.Lock] = {}
+        self._locks: dict[Turn, _TurnLock] = {}
         self._declined: dict[Turn, tuple[float, str]] = {}
         """When a question was last not answered with a yes, and how that is told."""
         self._put: dict[Turn, str] = {}
@@ -31,13 +37,15 @@ class Turns:
 
     @asynccontextmanager
     async def taken(self, turn: Turn) -> AsyncGenerator[None]:
-        lock = self._locks.setdefault(turn, asyncio.Lock())
+        lock = self._locks.setdefault(turn, _TurnLock())
+        lock.wanted += 1
         try:
             async with lock:
                 yield
         finally:
-            if not lock.locked():
-                self._locks.pop(turn, None)
+            lock.wanted -= 1
+            if not lock.wanted:
+                del self._locks[turn]
 
     def decline(self, turn: Turn, refusal: str) -> None:
         _note(self._declined, turn, (time.monotonic(), refusal))
