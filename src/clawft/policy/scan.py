@@ -141,14 +141,19 @@ def scan(definition: Mapping[str, object], others: Collection[str] = ()) -> list
     return [*found, *_claims(definition)]
 
 
-def _in_text(where: str, text: str, others: Collection[str]) -> Iterator[Suspicion]:
+def scan_text(text: str, where: str = "") -> Iterator[Suspicion]:
+    """The same of one text, whatever it belongs to."""
     looked_at = text[:MAX_SCANNED_CHARS]
     yield from _by_rules(where, looked_at)
     yield from _disguised(where, looked_at)
+
+
+def _in_text(where: str, text: str, others: Collection[str]) -> Iterator[Suspicion]:
+    yield from scan_text(text, where)
     if len(text) > LONG_CHARS:
         yield Suspicion("long-text", "low", where, f"{len(text)} characters", "longer than a task needs")
     for name in sorted(others):
-        if name in looked_at:
+        if name in text[:MAX_SCANNED_CHARS]:
             why = f"speaks of {name}, which is another server's"
             yield Suspicion("speaks-of-others", "medium", where, name, why)
             return

@@ -7,6 +7,7 @@
 | of calls at once, which asks, and what the others go by | `turns` |
 | what servers offer now, and how that stands in the book | `offers` |
 | the words of a question, of its answers and of a refusal | `consent` |
+| how foreign text stands in a question, and what of a long one | `excerpt` |
 | the book, which is a file | `book` |
 
 What an approval is and covers is decided in `policy/approval`.

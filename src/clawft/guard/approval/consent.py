@@ -6,23 +6,20 @@ The words of a stranger stand behind a bar on every line: nothing a server says 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from clawft.catalog.names import fit
-from clawft.errors import quoted
-from clawft.guard.asking import BAR, Unanswered
+from clawft.errors import quoted as shell_quoted
+from clawft.guard.approval.excerpt import is_cut, quoted
+from clawft.guard.asking import Unanswered
 from clawft.model import EMPTY_OBJECT, Question, Tool
 from clawft.policy.approval import RULE
 from clawft.policy.beside_tools import CALLED
 from clawft.policy.definition_lines import told_beside
 from clawft.policy.pin import members
-
-SHOWN_CHARS = 4_000
-"""Of a tool's own words in a question; the command that shows all of them stands below them."""
 
 LONG_LINES, LONG_CHARS = 20, 1_500
 """From here on the beginning of a question may have left the screen when its end is read: that says it again."""
@@ -35,9 +32,6 @@ SEEN = (
 """Members we know the names of. What else a definition has is a stranger's word, its name included."""
 
 ONCE, ALWAYS = "once", "always"
-MAX_EMPTY_LINES = 2
-_BLANK = " \t\xa0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u2800\u3000"
-_BLANKS = rf"[{_BLANK}]{{40,}}"
 _PLAIN = rf"[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}"
 
 
@@ -85,7 +79,7 @@ class ConsentSubject(Struct, frozen=True):
     def command(self) -> str:
         """What grants it outside of the conversation. One with an odd name goes by the name that agents see."""
         own, plain = self.tool.name, self._is_plain and not self.tool.name.startswith("-")
-        place = f" --workspace {quoted(self.place)}" if self.place else ""
+        place = f" --workspace {shell_quoted(self.place)}" if self.place else ""
         return f"weft approvals grant {self.server} {own if plain else fit(f'{self.server}__{own}')}{place}"
 
 
@@ -125,9 +119,9 @@ def _message(subject: ConsentSubject, arguments: str) -> str:
         ("Its server says to every model:", subject.instructions),
         ("It would be asked for:" if beside else "It would be called with:", arguments),
     ]
-    lines = [line for head, text in said if text for line in _quoted(head, text)]
-    is_cut = any(len(text) > SHOWN_CHARS for _, text in said[:2]) and not beside
-    whole = [f"All of it: weft tools show {fit(f'{subject.server}__{tool.name}')} --json"] if is_cut else []
+    lines = [line for head, text in said if text for line in quoted(head, text)]
+    misses_some = any(is_cut(text) for _, text in said[:2]) and not beside
+    whole = [f"All of it: weft tools show {fit(f'{subject.server}__{tool.name}')} --json"] if misses_some else []
     is_long = len(lines) > LONG_LINES or sum(map(len, lines)) > LONG_CHARS
     again = (
         [f"All this is about {CALLED.get(tool.name, subject.name)} of {subject.server}. Allow it?"] if is_long else []
@@ -139,21 +133,6 @@ def _rest_of(tool: Tool) -> Mapping[str, object]:
     """Its definition without what is said elsewhere, or to nobody."""
     known = members(tool.wire or EMPTY_OBJECT)
     return {name: value for name, value in known.items() if name not in ("name", "description")}
-
-
-def _quoted(head: str, text: str) -> Sequence[str]:
-    cut = f"{text[:SHOWN_CHARS]}\n… {len(text) - SHOWN_CHARS} more letters" if len(text) > SHOWN_CHARS else text
-    return [head, *(BAR + line for line in _without_room(cut.splitlines()))]
-
-
-def _without_room(lines: Iterable[str]) -> Iterator[str]:
-    """Without the empty lines, and the blanks in one, behind which the rest of a text could hide."""
-    for is_empty, group in groupby(lines, key=lambda line: not line.strip(_BLANK)):
-        found = list(group)
-        if is_empty and len(found) > MAX_EMPTY_LINES:
-            yield f"⟨{len(found)} empty lines⟩"
-        else:
-            yield from (re.sub(_BLANKS, lambda blanks: f" ⟨{len(blanks[0])} blanks⟩ ", line) for line in found)
 
 
 def said(subject: ConsentSubject, told: Mapping[str, Any]) -> str | Unanswered:

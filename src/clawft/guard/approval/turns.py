@@ -29,7 +29,7 @@ class _TurnLock(asyncio.Lock):
 
 class Turns:
     def __init__(self) -> None:
-        self._locks: dict[Turn, _TurnLock] = {}
+        self.locks: dict[Turn, _TurnLock] = {}
         self._declined: dict[Turn, tuple[float, str]] = {}
         """When a question was last not answered with a yes, and how that is told."""
         self._put: dict[Turn, str] = {}
@@ -37,7 +37,7 @@ class Turns:
 
     @asynccontextmanager
     async def taken(self, turn: Turn) -> AsyncGenerator[None]:
-        lock = self._locks.setdefault(turn, _TurnLock())
+        lock = self.locks.setdefault(turn, _TurnLock())
         lock.wanted += 1
         try:
             async with lock:
@@ -45,7 +45,7 @@ class Turns:
         finally:
             lock.wanted -= 1
             if not lock.wanted:
-                del self._locks[turn]
+                del self.locks[turn]
 
     def decline(self, turn: Turn, refusal: str) -> None:
         _note(self._declined, turn, (time.monotonic(), refusal))

@@ -1,0 +1,69 @@
+"""How foreign text stands in a question: behind a bar on every line, and of a long one its beginning and its end. Pure.
+
+What is left out of it could be the part that matters, and whoever wrote it chooses which: so it is scanned, and what is
+found there is shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from clawft.guard.asking import BAR
+
+SHOWN_CHARS = 16_000
+"""Of one text in a question; more than most servers say of all their tools."""
+END_CHARS = 4_000
+"""Of those, what is shown of its end."""
+SEAM_CHARS = 400
+"""What stands on both sides of what is left out is scanned with it: words may begin in the one and end in the other."""
+MAX_FINDINGS = 8
+MAX_EMPTY_LINES = 2
+_BLANK = " \t\xa0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u2800\u3000"
+_BLANKS = rf"[{_BLANK}]{{40,}}"
+
+
+def quoted(head: str, text: str) -> Iterator[str]:
+    """Lines below `head`. Those without a bar are ours."""
+    yield head
+    if not is_cut(text):
+        yield from _barred(text)
+        return
+    begin, end = SHOWN_CHARS - END_CHARS, len(text) - END_CHARS
+    yield from _barred(text[:begin])
+    yield from _left_out(end - begin, text[begin - SEAM_CHARS : end + SEAM_CHARS])
+    yield "It ends with:"
+    yield from _barred(text[end:])
+
+
+def is_cut(text: str) -> bool:
+    return len(text) > SHOWN_CHARS
+
+
+def _left_out(letters: int, around: str) -> Iterator[str]:
+    from clawft.policy.scan import MAX_SCANNED_CHARS, scan_text  # patterns to compile: only for texts this long
+
+    found = [f"{one.rule} ({one.why}): {one.excerpt}" for one in scan_text(around)]
+    scanned = "them" if len(around) <= MAX_SCANNED_CHARS else f"the first {MAX_SCANNED_CHARS}"
+    if not found:
+        yield f"{letters} letters are left out here. A scan of {scanned} found nothing odd, which proves nothing."
+        return
+    yield f"{letters} letters are left out here. A scan of {scanned} found:"
+    yield from _barred("\n".join(" ".join(one.split()) for one in found[:MAX_FINDINGS]))
+    if len(found) > MAX_FINDINGS:
+        yield f"and {len(found) - MAX_FINDINGS} more."
+
+
+def _barred(text: str) -> Iterator[str]:
+    return (BAR + line for line in _without_room(text.splitlines()))
+
+
+def _without_room(lines: Iterable[str]) -> Iterator[str]:
+    """Without the empty lines, and the blanks in one, behind which the rest of a text could hide."""
+    for is_empty, group in groupby(lines, key=lambda line: not line.strip(_BLANK)):
+        found = list(group)
+        if is_empty and len(found) > MAX_EMPTY_LINES:
+            yield f"⟨{len(found)} empty lines⟩"
+        else:
+            yield from (re.sub(_BLANKS, lambda blanks: f" ⟨{len(blanks[0])} blanks⟩ ", line) for line in found)
