@@ -2,9 +2,11 @@
 
 import base64
 import json
+import socket
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from clawft.auth.vault import Vault
 from clawft.builtin import rest
 from clawft.builtin.rest_answer import links_of
 from clawft.errors import ClawftError, ExecutionFailed, InvalidArguments, PermissionDenied
-from clawft.link.http_out.fetch import FetchedAnswer
+from clawft.link.http_out.fetch import FetchBounds, FetchedAnswer
 from clawft.policy.url import UrlPolicy
 from clawft.provider.function import FunctionProvider
 from clawft.store.memory import MemoryStore
@@ -266,6 +268,24 @@ async def test_what_may_have_been_done_is_not_done_twice() -> None:
         with pytest.raises(ExecutionFailed, match="status 503"):
             await call(served.url, "POST", body=1)
     assert len(served.asked) == 1
+
+
+@pytest.mark.parametrize(("method", "is_warned"), [("GET", False), ("POST", True), ("PATCH", True)])
+@pytest.mark.parametrize("whose", ["ours", "of one request"])
+async def test_what_was_not_answered_may_have_been_done(
+    monkeypatch: pytest.MonkeyPatch, method: str, is_warned: bool, whose: str
+) -> None:
+    """By whichever of both limits it ends."""
+    keep()
+    if whose == "ours":
+        monkeypatch.setattr(rest, "REQUEST_SECONDS", 0.2)
+    else:
+        monkeypatch.setattr(rest, "FetchBounds", partial(FetchBounds, timeout_s=0.2))
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # the system takes the call, and nobody answers it
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        with pytest.raises(ExecutionFailed, match=f"{method} .*no answer within") as told:
+            await call(url, method)
+    assert ("look, before you send it again" in told.value.hint) is is_warned
 
 
 def test_how_long_to_wait() -> None:

@@ -18,7 +18,7 @@ from clawft.auth.web import is_loopback
 from clawft.builtin.oauth2 import desk_with, no_login, vault_of
 from clawft.builtin.rest_answer import failure_of, reply_of, without_token
 from clawft.builtin.web import judge_by
-from clawft.errors import ExecutionFailed, InvalidArguments, LoginFailed, PermissionDenied
+from clawft.errors import ExecutionFailed, InvalidArguments, LoginFailed, PermissionDenied, RequestTimeout
 from clawft.link.http_out.fetch import FetchBounds, FetchedAnswer, FetchRequest, fetch
 from clawft.link.share.workshop import searched
 from clawft.policy.globs import any_matches
@@ -84,9 +84,17 @@ def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], boo
                 found = await call.answer()
                 return await searched(found.body, "", partial(reply_of, found))
         except TimeoutError:
-            raise ExecutionFailed(f"{asked.method} {url}: no answer within {REQUEST_SECONDS:g} s") from None
+            message = f"{asked.method} {url}: no answer within {REQUEST_SECONDS:g} s"
+            raise ExecutionFailed(message, hint=_after_silence(asked.method)) from None
+        except RequestTimeout as late:
+            raise ExecutionFailed(f"{asked.method} {late.message}", hint=_after_silence(asked.method)) from None
 
     return [(request, True)]
+
+
+def _after_silence(method: str) -> str:
+    """Whoever did not answer may have done what it was asked for."""
+    return "" if method in _SAFE_TO_REPEAT else "it may have been done all the same: look, before you send it again"
 
 
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -256,6 +256,25 @@ async def test_an_operation_has_a_limit(ask: Ask, editor: MockIde) -> None:
     assert "no answer within 50 ms" in text_of(result)
 
 
+@requirement("IDE-14")
+@pytest.mark.parametrize(("tool", "more"), [("edit", EDIT), ("save", {})])
+async def test_a_change_without_an_answer_may_have_been_made(
+    ask: Ask, editor: MockIde, tool: str, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever makes it once more without a look may make it twice."""
+
+    async def hang(*_: Any, **__: Any) -> Any:
+        await asyncio.get_running_loop().create_future()
+
+    for changing in ("apply_edit", "save"):
+        monkeypatch.setattr(editor, changing, hang)
+    monkeypatch.setattr(editor, "seconds", lambda: 0.05)
+    result = await ask(tool, path="main.py", **more)
+    assert result.is_error
+    assert "no answer within 50 ms (the change may have been made all the same" in text_of(result)
+    assert "read the file before you make it again" in text_of(result)
+
+
 @requirement("F8-A06", "IDE-04")
 async def test_several_agents_may_ask_at_once(ask: Ask, editor: MockIde) -> None:
     results = await asyncio.gather(*(ask("hover", path="main.py", line=0, character=at) for at in range(10)))

@@ -10,6 +10,8 @@ from clawft.builtin.tail import Tail
 from clawft.errors import ExecutionFailed
 from clawft.sandbox.cell import Cell
 
+PART_MAY_BE_DONE = "what it was to change may be changed, or a part of it: see git__status, and after a push the remote"
+
 Listen = Callable[[bytes], None]
 """Gets what git says on stderr while it runs."""
 
@@ -76,7 +78,7 @@ async def run(
             hint="ask for less: a path, a range, a smaller page",
         )
     if ended.timed_out:
-        raise ExecutionFailed(f"{tool}: git took longer than {limits.seconds:g} s and was ended")
+        raise ExecutionFailed(f"{tool}: git took longer than {limits.seconds:g} s and was ended", hint=PART_MAY_BE_DONE)
     return GitOutput(ended.status, bytes(heard.out), heard.err.text())
 
 

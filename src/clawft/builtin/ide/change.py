@@ -134,7 +134,7 @@ async def edit(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
         wanted = await _at_anchor(ide, connection, found, anchor, new_text)
     change = _change(found, wanted, expected_version)
     change, outcome = await _ask_first(ide, connection, change) if review else (change, "")
-    (buffer,) = await ide.ask(connection, connection.apply_edit([change], save=save))
+    (buffer,) = await ide.change(connection, connection.apply_edit([change], save=save))
     problems = await connection.get_diagnostics(found, wait_ms) if wait_ms else Problems([], fresh=True)
     return EditAnswer(
         **stamped(connection, buffer, fresh=problems.fresh, pending=problems.pending),
@@ -224,7 +224,7 @@ async def _apply(
         ide.check_change(change.path)
     buffers: list[Buffer] = []
     if not dry_run:
-        buffers = await ide.ask(connection, connection.apply_edit(changes, save=save))
+        buffers = await ide.change(connection, connection.apply_edit(changes, save=save))
     dirty = {buffer.path for buffer in buffers if buffer.dirty}
     return ChangeAnswer(
         **stamped(connection, next((each for each in buffers if each.dirty), buffers[0] if buffers else None)),
@@ -276,5 +276,5 @@ async def save(ide: Ide, path: FilePath, window: WindowId = "") -> SaveAnswer:
     """Write the editor's text of a file to the disk."""
     found = ide.find_writable(path)
     connection = await ide.route(found, window)
-    buffer = await ide.ask(connection, connection.save(found))
+    buffer = await ide.change(connection, connection.save(found))
     return SaveAnswer(**stamped(connection, buffer), path=ide.shown(found))

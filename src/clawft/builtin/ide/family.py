@@ -48,6 +48,9 @@ class IdeSettings(Struct, frozen=True):
     """What holds language servers: `auto`, `strict` (no home, no network), `require` or `off`."""
 
 
+MAYBE_MADE = "the change may have been made all the same, or may still be: read the file before you make it again"
+
+
 class IdeAnswer(Struct, frozen=True, kw_only=True):
     """Who answered, and about which text."""
 
@@ -152,6 +155,14 @@ class Ide:
             raise IdeTimeout(
                 f"{self.tool} ({connection.window.id})", int(seconds * 1000), hint="it may still be starting; try again"
             ) from None
+
+    async def change(self, connection: IdeConnection, work: Awaitable[T]) -> T:
+        """The same for what changes a text. Late is not undone: an editor that is busy may make it after all."""
+        try:
+            return await self.ask(connection, work)
+        except IdeTimeout as late:
+            late.hint = MAYBE_MADE
+            raise
 
     async def spot(self, path: str, where: PlaceQuery, window: str) -> Spot:
         found = self.find(path)

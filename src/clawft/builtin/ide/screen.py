@@ -134,7 +134,7 @@ async def show_diff(
     if judged.outcome == REJECT:
         return ReviewAnswer(**stamped(connection, before), path=ide.shown(found), outcome=judged.outcome, applied=False)
     change = rewritten(found, before, new_text if judged.text is None else judged.text)
-    (buffer,) = await ide.ask(connection, connection.apply_edit([change], save=save))
+    (buffer,) = await ide.change(connection, connection.apply_edit([change], save=save))
     return ReviewAnswer(**stamped(connection, buffer), path=ide.shown(found), outcome=judged.outcome, applied=True)
 
 
