@@ -15,7 +15,7 @@ import pytest
 from msgspec import Struct
 
 from clawft.errors import ExecutionFailed, InvalidArguments, MissingCapability, PermissionDenied, ToolNotFound
-from clawft.model import Call, Caller, CallToolResult, LogLevel, Origin, Reply, SilentTalk
+from clawft.model import Call, Caller, CallToolResult, LogLevel, Origin, Reply, RunEnded, SilentTalk
 from clawft.provider.base import Changing, Provider, RawProvider
 from clawft.provider.context import ToolContext
 from clawft.provider.function import Audio, FunctionProvider, Image, definition_of, tool
@@ -478,7 +478,7 @@ async def test_progress_from_a_thread_arrives_on_the_loop(offer: Offer) -> None:
 
 @pytest.mark.parametrize("blocking", [True, False])
 async def test_what_ends_a_run_on_purpose_is_no_failure(offer: Offer, blocking: bool) -> None:
-    class Ended(BaseException):
+    class Ended(RunEnded):
         pass
 
     class Talk(SilentTalk):

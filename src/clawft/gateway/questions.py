@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from clawft.errors import BadParams, ProtocolFailure
-from clawft.model import Caller, Kind, Question, Reply
+from clawft.model import Caller, Kind, Question, Reply, RunEnded
 from clawft.wire.visible import make_visible
 
 if TYPE_CHECKING:  # loaded with the first answer to a question
@@ -30,8 +30,8 @@ NONCE_BYTES = 12
 Answers = Mapping[str, Mapping[str, Any]]
 
 
-class TaskDetached(BaseException):
-    """Ends the run of a tool that goes on as a task; it is run again there. Not an error either."""
+class TaskDetached(RunEnded):
+    """It goes on as a task, and is run again there."""
 
 
 class _State(Struct):

@@ -12,6 +12,7 @@ from clawft.errors import ClawftError, MissingCapability, ToolError
 from clawft.gateway.offer.shared_uris import SharedUris
 from clawft.link.share.workshop import in_turn, is_light
 from clawft.model import Call, Caller, Era, Finish, Kind, Next, Reply, Tool
+from clawft.provider.failure import failure_text, is_failure
 from clawft.wire.meta import NEEDED
 
 MAX_SPELLED_HERE = 32 * 1024
@@ -30,9 +31,11 @@ def as_reply(end: Next, finish: Finish, shared: SharedUris) -> Next:
             reply = Reply.error(str(failed))
         except (ClawftError, RecursionError):
             raise
-        except (Exception, SystemExit) as broken:  # a tool that exits ends its call, and not us
+        except BaseException as broken:  # a tool that exits ends its call, and not us
+            if not is_failure(broken):
+                raise
             log.exception("%s broke", call.name)
-            reply = Reply.error(f"{call.name}: {type(broken).__name__}: {broken}")
+            reply = Reply.error(f"{call.name}: {failure_text(broken)}")
         if shared.any:
             reply = await _spelled(call, reply, shared.spelled(call.origin, call.caller))
         if is_light(reply.result):

@@ -11,6 +11,8 @@ from functools import cached_property
 from typing import Any
 
 from clawft.errors import INTERNAL_ERROR, BadEnvelope, Busy, ClawftError
+from clawft.model import RunEnded
+from clawft.provider.failure import is_failure
 from clawft.wire.jsonrpc import writing
 
 MAX_IN_FLIGHT = 1_024
@@ -205,13 +207,21 @@ class RunningRequests:
 
     def _instead(self, job: Job, me: asyncio.Task[Any], ended: BaseException) -> bytes:
         """The answer where there is no result: exactly one, whatever broke."""
-        if isinstance(ended, Exception | SystemExit):  # what a prompt or a resource exits from is its own work
+        if is_failure(ended) or isinstance(ended, RunEnded):  # also what prompts and resources let out
             return failure_of(job.id, ended, job.code_of)
-        if isinstance(ended, asyncio.CancelledError) and job.cancelled and me.cancelling() <= 1:
-            return NOTHING
+        if isinstance(ended, asyncio.CancelledError):
+            if job.cancelled and me.cancelling() <= 1:
+                return NOTHING
+            self._interrupted(job, me)
+        raise ended  # it was our task that was cancelled, and not, or not only, the request
+
+    def _interrupted(self, job: Job, me: asyncio.Task[Any]) -> None:
+        """The task ends with its request, and no other speaks for it."""
         if job.cancelled:
             me.uncancel()
-        raise ended  # it was our task that was cancelled, and not, or not only, the request
+        if job.deliver is not None:
+            interrupted = writing.failure(job.id, INTERNAL_ERROR, "interrupted: the task of this call was cancelled")
+            job.deliver(self.last_word(job.id) if job.cancelled or self._closing else interrupted)
 
     def _not_run(self, job: Job) -> bytes:
         """Cancelled while it was queued."""
@@ -295,7 +305,7 @@ def answered_now(id: bytes, work: Callable[[], bytes], code_of: CodeOf) -> bytes
         return failure_of(id, error, code_of)
 
 
-def failure_of(id: bytes, error: Exception | SystemExit, code_of: CodeOf) -> bytes:
+def failure_of(id: bytes, error: BaseException, code_of: CodeOf) -> bytes:
     """Our own errors in full; of anything else the log gets all and the caller nothing of our insides."""
     if isinstance(error, ClawftError):
         return writing.failure_of(id, error, code_of(error))

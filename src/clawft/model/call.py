@@ -83,8 +83,12 @@ class BackgroundTalk:
         raise NotImplementedError
 
 
-class InputRequired(BaseException):
-    """Ends the run of a tool whose questions are not answered yet. Not an error: no tool may catch it by accident."""
+class RunEnded(BaseException):
+    """Ends the run of a tool on purpose. Not an error: no tool may catch it by accident."""
+
+
+class InputRequired(RunEnded):
+    """Its questions are not answered yet."""
 
     def __init__(self, questions: Mapping[str, Question], carry: bytes = b"") -> None:
         super().__init__("input required")

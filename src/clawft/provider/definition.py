@@ -12,6 +12,7 @@ from msgspec import Raw
 from clawft.errors import ClawftError, ExecutionFailed, RequestRefused, ToolError
 from clawft.model import Annotations, CallToolResult, Capabilities, Reply, Tool, ToolDefinition
 from clawft.provider.context import ToolContext
+from clawft.provider.failure import failure_text, is_failure
 from clawft.provider.result import ResultShape, read_output
 from clawft.provider.schema import Signature, read_signature, with_whole_numbers
 from clawft.wire.meta import NEEDS, write_needs
@@ -116,7 +117,9 @@ def _runner(function: Callable[..., Any], name: str, signature: Signature, outpu
             return render(await invoke(*values))
         except (ToolError, RequestRefused):
             raise
-        except (Exception, SystemExit) as failure:
+        except BaseException as failure:
+            if not is_failure(failure):
+                raise
             raise _failed(name, failure) from failure
 
     return run
@@ -155,18 +158,24 @@ def _invoker(function: Callable[..., Any], keywords: tuple[str, ...]) -> Callabl
     if inspect.iscoroutinefunction(function):
         return call
 
+    def in_this_thread(*values: Any) -> Any:
+        try:
+            return call(*values)
+        except StopIteration as ended:  # a `next` with nothing left: to a loop it means something else
+            raise RuntimeError("raised StopIteration") from ended
+
     async def in_thread(*values: Any) -> Any:
         try:
-            return await asyncio.to_thread(call, *values)
+            return await asyncio.to_thread(in_this_thread, *values)
         finally:
             await asyncio.sleep(0)  # what it told the loop comes first, even if it was done at once (Python 3.14)
 
     return in_thread
 
 
-def _failed(name: str, failure: Exception | SystemExit) -> ExecutionFailed:
+def _failed(name: str, failure: BaseException) -> ExecutionFailed:
     """What the caller may know. The traceback goes to the log, not to the caller."""
     if isinstance(failure, ClawftError):
         return ExecutionFailed(f"{name}: {failure.message}", hint=failure.hint)
     _log.error("tool %s failed", name, exc_info=failure)
-    return ExecutionFailed(f"{name}: {type(failure).__name__}: {failure}")
+    return ExecutionFailed(f"{name}: {failure_text(failure)}")

@@ -23,6 +23,7 @@ from clawft.gateway.questions import Answers
 from clawft.gateway.task.handles import unknown_task
 from clawft.link.share.attic import ATTIC
 from clawft.model import BackgroundTalk, Caller, Kind, LogLevel, Question, Reply, TaskStanding
+from clawft.provider.failure import is_failure
 from clawft.wire.answers import answers_it, require
 from clawft.wire.stateless import error_code
 from clawft.wire.tasks import FINAL
@@ -239,14 +240,14 @@ class TaskBoard:
     async def _work(self, task: Task, run: Run) -> None:
         try:
             reply = await run(task)
-        except asyncio.CancelledError:
-            task.move("cancelled")
-            raise
         except ClawftError as failed:
             task.failure = failed
             task.error = _told(failed)
             task.move("failed")
-        except Exception:  # whatever a tool does, its task ends in a state
+        except BaseException as ended:  # whatever a tool does, its task ends in a state
+            if not is_failure(ended):
+                task.move("cancelled")
+                raise
             log.exception("task %s broke", task.id)
             task.error = {"code": INTERNAL_ERROR, "message": "internal error"}
             task.move("failed")
