@@ -14,7 +14,14 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from clawft.errors import ExecutionFailed, InvalidArguments, MissingCapability, PermissionDenied, ToolNotFound
+from clawft.errors import (
+    ExecutionFailed,
+    InvalidArguments,
+    InvalidConfig,
+    MissingCapability,
+    PermissionDenied,
+    ToolNotFound,
+)
 from clawft.model import Call, Caller, CallToolResult, LogLevel, Origin, Reply, RunEnded, SilentTalk
 from clawft.provider.base import Changing, Provider, RawProvider
 from clawft.provider.context import ToolContext
@@ -514,3 +521,77 @@ async def test_cancelling_is_not_failing(offer: Offer) -> None:
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
+
+
+# ── promises ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def returning(hint: Any, value: Any) -> Any:
+    def gives() -> Any:
+        """Give it."""
+        return value
+
+    gives.__annotations__["return"] = hint
+    return tool(gives)
+
+
+@requirement("PROV-21")
+@pytest.mark.parametrize(
+    ("hint", "value", "told"),
+    [
+        (str, 5, "gives: it says that it returns text, and returned int"),
+        (str, {"a": 1}, "gives: it says that it returns text, and returned dict"),
+        (str, b"hi", "gives: it says that it returns text, and returned bytes"),
+        (None, "text", "gives: it says that it returns nothing, and returned str"),
+        (int, "abc", "gives: it says that it returns int, and returned str"),
+        (int, None, "gives: it says that it returns int, and returned NoneType"),
+        (int, True, "gives: it says that it returns int, and returned bool"),
+        (bool, 1, "gives: it says that it returns bool, and returned int"),
+        (float, float("nan"), "returned nan: JSON has no such number"),
+        (dict[str, int], None, "returned NoneType: Expected object, got null"),
+        (dict[str, int], {"a": "b"}, "returned dict: Expected int, got str - at $[...]"),
+        (
+            Point,
+            {"x": "zz", "y": 1},
+            "returns Point, and returned dict: Expected int, got str - at $.x",
+        ),
+        (Point, Point("zz", 1), "returned Point: Expected int, got str - at $.x"),  # pyright: ignore[reportArgumentType]
+        (str | None, 7, "returned int: Expected str | null, got int"),
+        (int | str, 1.5, "returned 1.5: Expected int | str, got float"),
+    ],
+)
+async def test_what_breaks_its_promise_is_told_and_not_sent(offer: Offer, hint: Any, value: Any, told: str) -> None:
+    with pytest.raises(ExecutionFailed) as failed:
+        await offer(returning(hint, value)).call_tool("gives", {})
+    assert told in str(failed.value)
+
+
+@requirement("PROV-21")
+@pytest.mark.parametrize(
+    ("hint", "value", "sent"),
+    [
+        (float, 5, {"result": 5}),
+        (int, 2**80, {"result": 2**80}),
+        (Point, {"x": 1, "y": 2}, {"x": 1, "y": 2}),
+        (dict[int, str], {1: "a"}, {"1": "a"}),
+        (set[int], {1}, {"result": [1]}),
+        (str | None, None, {"result": None}),
+    ],
+)
+async def test_what_keeps_its_promise_in_another_form_is_sent(offer: Offer, hint: Any, value: Any, sent: Any) -> None:
+    assert (await offer(returning(hint, value)).call_tool("gives", {})).structured_content == sent
+
+
+async def test_no_text_is_no_content(offer: Offer) -> None:
+    assert (await offer(returning(str, None)).call_tool("gives", {})).content == []
+
+
+@requirement("PROV-06")
+def test_a_second_tool_of_one_name_is_refused(offer: Offer) -> None:
+    @tool(name="echo")
+    async def other() -> str:
+        return ""
+
+    with pytest.raises(InvalidConfig, match="demo: there is already a tool 'echo'"):
+        offer(echo, other)
+    assert [each.name for each in offer(echo, echo).list_tools()] == ["echo"]

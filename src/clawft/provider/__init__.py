@@ -5,7 +5,7 @@
 | functions of this process | `function`: `@tool`, `FunctionProvider`; `definition` and `schema` are what one says |
 | what one gets and gives | `context`, from a `thread` too; `result`, what of it may be cut (`keeps`), and its `texts` |
 | arguments that are wrong | `explain` |
-| what a function lets out | `failure` |
+| what a function lets out | `failure`; `promise`: what it returned and should not have |
 | external servers | `server` |
 | packages of others | `registry` finds them by their entry points |
 | what a family may touch | `manifest` |

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, overload
 import msgspec
 from msgspec import UNSET
 
-from clawft.errors import ToolNotFound
+from clawft.errors import InvalidConfig, ToolNotFound
 from clawft.model import Annotations, Call, Caller, CallToolResult, Capabilities, Origin, Reply, Talk, Tool
 from clawft.provider.base import Changes
 from clawft.provider.context import ToolContext
@@ -156,8 +156,14 @@ class FunctionProvider:
         return as_result(await self.run(call))
 
     def add(self, function: AnyFunction, *, listed: bool = True) -> None:
-        """Offer one more tool. An unlisted one can be called through the provider, to say why it is not listed."""
+        """Offer one more tool. An unlisted one can be called through the provider, to say why it is not listed.
+
+        Raises InvalidConfig if another tool has its name.
+        """
         definition = definition_of(function)
+        if self._tools.get(definition.name, definition) is not definition:
+            taken = f"{self.namespace}: there is already a tool {definition.name!r}"
+            raise InvalidConfig(taken, hint="give one of them another name: @tool(name=…)")
         self._tools[definition.name] = definition
         if listed:
             self._list([*(each for each in self._listed if each.name != definition.name), definition.tool])

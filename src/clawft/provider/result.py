@@ -11,6 +11,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from types import NoneType
 from typing import Any, TypeGuard, cast, get_args, get_origin
 
@@ -18,6 +19,7 @@ from msgspec import Struct
 
 from clawft.model import CallToolResult, Reply
 from clawft.model.encoded import encoded
+from clawft.provider.promise import Fits, fitting, misfit
 from clawft.provider.schema import schema_of, without_notes
 
 WRAPPED = "result"
@@ -46,9 +48,9 @@ def read_output(hint: Any, name: str) -> ResultShape:
     """Decide by the return annotation; where it leaves the shape open, each value decides."""
     kind = without_notes(hint)
     if kind is str:
-        return ResultShape(Reply.text)
+        return ResultShape(_text_of(name))
     if kind is NoneType or kind is None:
-        return ResultShape(_nothing)
+        return ResultShape(_nothing_of(name))
     if kind in (bytes, bytearray, memoryview):
         raise TypeError(f"tool {name}: bytes have no JSON form; return Image, Audio or text")
     if _is_open(kind):
@@ -64,7 +66,7 @@ def render_any(value: Any) -> Reply:
         case CallToolResult():
             return Reply.of(value)
         case None:
-            return _nothing(value)
+            return _nothing()
         case str():
             return Reply.text(value)
         case Image() | Audio():
@@ -80,11 +82,12 @@ def _typed(hint: Any, name: str) -> ResultShape:
         schema = schema_of(hint)
     except TypeError as wrong:
         raise TypeError(f"tool {name}: return type: {wrong}") from None
+    fits = fitting(hint, name)
     if schema.get("type") == "object":
-        return ResultShape(_structured, schema)
+        return ResultShape(partial(_structured, fits=fits), schema)
     definitions = {"$defs": schema.pop("$defs")} if "$defs" in schema else {}
     wrapped = {"type": "object", "properties": {WRAPPED: schema}, "required": [WRAPPED], **definitions}
-    return ResultShape(_wrapped, wrapped)
+    return ResultShape(partial(_wrapped, fits=fits), wrapped)
 
 
 def _is_open(kind: Any) -> bool:
@@ -101,16 +104,42 @@ def _parts(kind: Any) -> Iterator[Any]:
             yield from _parts(inner)
 
 
-def _nothing(_: None) -> Reply:
+def _text_of(name: str) -> Callable[[Any], Reply]:
+    def text(value: Any) -> Reply:
+        if isinstance(value, str):
+            return Reply.text(value)
+        if value is None:
+            return _nothing()
+        raise misfit(name, "text", value)
+
+    return text
+
+
+def _nothing_of(name: str) -> Callable[[Any], Reply]:
+    def nothing(value: Any) -> Reply:
+        if value is not None:
+            raise misfit(name, "nothing", value)
+        return _nothing()
+
+    return nothing
+
+
+def _nothing() -> Reply:
     return Reply(b'{"content":[]}')
 
 
-def _structured(value: Any) -> Reply:
-    return _with_text(encoded(value))
+def _structured(value: Any, fits: Fits | None = None) -> Reply:
+    json = encoded(value)
+    if fits is not None:
+        fits(value, json)
+    return _with_text(json)
 
 
-def _wrapped(value: Any) -> Reply:
-    return _with_text(b'{"' + WRAPPED.encode() + b'":' + encoded(value) + b"}")
+def _wrapped(value: Any, fits: Fits | None = None) -> Reply:
+    json = encoded(value)
+    if fits is not None:
+        fits(value, json)
+    return _with_text(b'{"' + WRAPPED.encode() + b'":' + json + b"}")
 
 
 def _with_text(json: bytes) -> Reply:

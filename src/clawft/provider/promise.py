@@ -1,0 +1,60 @@
+"""Does what a function returned keep what its annotation says? The output schema was made from it, and callers check.
+
+The right case is cheap: one look at the type of a text or a number, one reading of what is to be sent for the rest.
+"""
+
+import logging
+import math
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from clawft.errors import ExecutionFailed
+
+_log = logging.getLogger("clawft.tool")
+
+Fits = Callable[[Any, bytes], None]
+"""Told the value and its JSON; raises ExecutionFailed where they do not fit."""
+
+
+def misfit(name: str, promised: str, value: Any, why: str = "") -> ExecutionFailed:
+    """What the caller hears; whoever wrote the tool finds it in the log."""
+    returned = repr(value) if isinstance(value, float) else type(value).__name__
+    wrong = f"{name}: it says that it returns {promised}, and returned {returned}{f': {why}' if why else ''}"
+    _log.error("tool %s", wrong)
+    return ExecutionFailed(wrong, hint="this is a fault of the tool; the arguments may be right")
+
+
+def fitting(hint: Any, name: str) -> Fits:
+    """The check for results of one function."""
+    promised = hint.__name__ if isinstance(hint, type) else str(hint)
+    if hint in (int, bool):
+
+        def is_exactly(value: Any, _: bytes) -> None:
+            if type(value) is not hint:
+                raise misfit(name, promised, value)
+
+        return is_exactly
+    return _read_back(hint, name, promised)
+
+
+def _read_back(hint: Any, name: str, promised: str) -> Fits:
+    decode: Callable[[bytes], Any] | None = None  # made with the first result: most tools are never called
+
+    def reads(value: Any, json: bytes) -> None:
+        nonlocal decode
+        if decode is None:
+            decode = msgspec.json.Decoder(hint).decode
+        try:
+            decode(json)
+        except msgspec.ValidationError as wrong:
+            raise misfit(name, promised, value, _why(value, wrong)) from None
+
+    return reads
+
+
+def _why(value: Any, wrong: msgspec.ValidationError) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "JSON has no such number"
+    return str(wrong).replace("`", "")
