@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -104,8 +104,14 @@ class Gateway:
         return HttpApp(self._app.gateway, access, path=path)
 
     async def close(self) -> None:
-        """Write what the audit still holds. `run` and `run_http` do it themselves."""
+        """Write what the audit still holds. `run` and `run_http` do it themselves, and so does `async with`."""
         await self._app.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
 
 def _as_provider(namespace: str, functions: list[Callable[..., Any]], settings: Settings) -> FunctionProvider:
