@@ -12,7 +12,6 @@ from clawft.errors import ClawftError, MissingCapability, ToolError
 from clawft.gateway.offer.shared_uris import SharedUris
 from clawft.link.share.workshop import in_turn, is_light
 from clawft.model import Call, Caller, Era, Finish, Kind, Next, Reply, Tool
-from clawft.provider.failure import failure_text, is_failure
 from clawft.wire.meta import NEEDED
 
 MAX_SPELLED_HERE = 32 * 1024
@@ -32,6 +31,8 @@ def as_reply(end: Next, finish: Finish, shared: SharedUris) -> Next:
         except (ClawftError, RecursionError):
             raise
         except BaseException as broken:  # a tool that exits ends its call, and not us
+            from clawft.provider.failure import failure_text, is_failure  # most tools never do
+
             if not is_failure(broken):
                 raise
             log.exception("%s broke", call.name)

@@ -12,7 +12,6 @@ from typing import Any
 
 from clawft.errors import INTERNAL_ERROR, BadEnvelope, Busy, ClawftError
 from clawft.model import RunEnded
-from clawft.provider.failure import is_failure
 from clawft.wire.jsonrpc import writing
 
 MAX_IN_FLIGHT = 1_024
@@ -207,6 +206,8 @@ class RunningRequests:
 
     def _instead(self, job: Job, me: asyncio.Task[Any], ended: BaseException) -> bytes:
         """The answer where there is no result: exactly one, whatever broke."""
+        from clawft.provider.failure import is_failure  # most requests have a result
+
         if is_failure(ended) or isinstance(ended, RunEnded):  # also what prompts and resources let out
             return failure_of(job.id, ended, job.code_of)
         if isinstance(ended, asyncio.CancelledError):
