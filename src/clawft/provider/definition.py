@@ -12,7 +12,6 @@ from msgspec import Raw
 from clawft.errors import ClawftError, ExecutionFailed, RequestRefused, ToolError
 from clawft.model import Annotations, CallToolResult, Capabilities, Reply, Tool, ToolDefinition
 from clawft.provider.context import ToolContext
-from clawft.provider.failure import failure_text, is_failure
 from clawft.provider.result import ResultShape, read_output
 from clawft.provider.schema import Signature, read_signature, with_whole_numbers
 from clawft.wire.meta import NEEDS, write_needs
@@ -118,6 +117,8 @@ def _runner(function: Callable[..., Any], name: str, signature: Signature, outpu
         except (ToolError, RequestRefused):
             raise
         except BaseException as failure:
+            from clawft.provider.failure import is_failure  # most tools never fail
+
             if not is_failure(failure):
                 raise
             raise _failed(name, failure) from failure
@@ -177,5 +178,7 @@ def _failed(name: str, failure: BaseException) -> ExecutionFailed:
     """What the caller may know. The traceback goes to the log, not to the caller."""
     if isinstance(failure, ClawftError):
         return ExecutionFailed(f"{name}: {failure.message}", hint=failure.hint)
+    from clawft.provider.failure import failure_text  # loaded a moment ago
+
     _log.error("tool %s failed", name, exc_info=failure)
     return ExecutionFailed(f"{name}: {failure_text(failure)}")

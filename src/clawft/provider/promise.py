@@ -5,17 +5,14 @@ The right case is cheap: one look at the type of a text or a number, one reading
 
 import logging
 import math
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from clawft.errors import ExecutionFailed
+from clawft.provider.result import Fits
 
 _log = logging.getLogger("clawft.tool")
-
-Fits = Callable[[Any, bytes], None]
-"""Told the value and its JSON; raises ExecutionFailed where they do not fit."""
 
 
 def misfit(name: str, promised: str, value: Any, why: str = "") -> ExecutionFailed:
@@ -40,12 +37,9 @@ def fitting(hint: Any, name: str) -> Fits:
 
 
 def _read_back(hint: Any, name: str, promised: str) -> Fits:
-    decode: Callable[[bytes], Any] | None = None  # made with the first result: most tools are never called
+    decode = msgspec.json.Decoder(hint).decode
 
     def reads(value: Any, json: bytes) -> None:
-        nonlocal decode
-        if decode is None:
-            decode = msgspec.json.Decoder(hint).decode
         try:
             decode(json)
         except msgspec.ValidationError as wrong:

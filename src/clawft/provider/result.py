@@ -19,10 +19,12 @@ from msgspec import Struct
 
 from clawft.model import CallToolResult, Reply
 from clawft.model.encoded import encoded
-from clawft.provider.promise import Fits, fitting, misfit
 from clawft.provider.schema import schema_of, without_notes
 
 WRAPPED = "result"
+
+Fits = Callable[[Any, bytes], None]
+"""Told a value and its JSON; raises ExecutionFailed where they do not fit what was promised."""
 
 _BLOCK_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
 
@@ -82,7 +84,7 @@ def _typed(hint: Any, name: str) -> ResultShape:
         schema = schema_of(hint)
     except TypeError as wrong:
         raise TypeError(f"tool {name}: return type: {wrong}") from None
-    fits = fitting(hint, name)
+    fits = _fitting(hint, name)
     if schema.get("type") == "object":
         return ResultShape(partial(_structured, fits=fits), schema)
     definitions = {"$defs": schema.pop("$defs")} if "$defs" in schema else {}
@@ -110,6 +112,8 @@ def _text_of(name: str) -> Callable[[Any], Reply]:
             return Reply.text(value)
         if value is None:
             return _nothing()
+        from clawft.provider.promise import misfit  # most keep theirs
+
         raise misfit(name, "text", value)
 
     return text
@@ -118,10 +122,27 @@ def _text_of(name: str) -> Callable[[Any], Reply]:
 def _nothing_of(name: str) -> Callable[[Any], Reply]:
     def nothing(value: Any) -> Reply:
         if value is not None:
+            from clawft.provider.promise import misfit  # most keep theirs
+
             raise misfit(name, "nothing", value)
         return _nothing()
 
     return nothing
+
+
+def _fitting(hint: Any, name: str) -> Fits:
+    """The check for results of one function, made with the first of them: most tools are never called."""
+    made: Fits | None = None
+
+    def fits(value: Any, json: bytes) -> None:
+        nonlocal made
+        if made is None:
+            from clawft.provider.promise import fitting  # most starts need none
+
+            made = fitting(hint, name)
+        made(value, json)
+
+    return fits
 
 
 def _nothing() -> Reply:
