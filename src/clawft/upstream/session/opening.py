@@ -1,11 +1,15 @@
-"""How a session is opened: the first way that leads to the server. One that is refused leaves its place to the next."""
+"""How a session is opened: the first way that leads to the server. One that is refused leaves its place to the next.
+
+A program that ends when it is asked for its era is started once more, and greeted with the handshake.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from clawft.errors import LinkClosed, LinkRefused, NotConnected, RequestTimeout
+from clawft.errors import LinkClosed, LinkRefused, NotConnected, ProcessExited, RequestTimeout
 from clawft.link.base import Link
 from clawft.model import Era
 from clawft.store.secrets import is_reference
@@ -27,15 +31,24 @@ async def open_session(
 ) -> Session:
     """`known` is the era the server spoke last time. Raises what its first way said if none leads to it."""
     first: LinkRefused | None = None
-    for way in ways:
+    pinned = None if spec.era == "auto" else Era(spec.era)
+    untried = deque(ways)
+    while untried:
+        way = untried.popleft()
         session = Session(await _make(spec, way), listener, capabilities)
         try:
-            await session.connect(known, None if spec.era == "auto" else Era(spec.era))
+            await session.connect(known, pinned)
         except LinkRefused as refused:
             await session.close()
             first = first or refused
             if refused.http_status not in OLDER_FORM:
                 break
+        except ProcessExited:
+            await session.close()
+            if not session.ended_at_probe:
+                raise
+            known = Era.HANDSHAKE
+            untried.appendleft(way)
         except RequestTimeout as silent:
             words = _last_words(session)
             await session.close()

@@ -20,6 +20,7 @@ from clawft.errors import (
     JsonRpcFailure,
     LinkError,
     LinkRefused,
+    ProcessExited,
     ProtocolFailure,
     RequestTimeout,
     SessionLost,
@@ -88,6 +89,9 @@ class Session:
         self._asked = 0
         self.broken_streams = 0
         """Subscriptions that did not hold."""
+        self._probing = False
+        self.ended_at_probe = False
+        """The program ended when it was asked for its era: it may be one that wants to hear `initialize` first."""
         self._doubt = ""
         """Why an answer was no proof of a stateless peer."""
 
@@ -98,7 +102,7 @@ class Session:
 
         `pinned` is the only one that is tried at all.
         """
-        await self.link.open(self._incoming, self._listener.lost)
+        await self.link.open(self._incoming, self._lost)
         if pinned is Era.STATELESS:
             self.peer = await self._discover() or _speaks_none(self._doubt)
         elif self.link.kind == "sse" or pinned is Era.HANDSHAKE:  # SSE is older than the stateless era
@@ -106,8 +110,24 @@ class Session:
         elif known is Era.HANDSHAKE:
             self.peer = await self._initialize_as_before()
         else:
-            self.peer = await self._discover() or await self._initialize_or_discover()
+            self.peer = await self._probe(known) or await self._initialize_or_discover()
         return self.peer
+
+    async def _probe(self, known: Era | None) -> Peer | None:
+        """The first question to a server of which nothing is known, or that it was stateless."""
+        self._probing = True
+        try:
+            return await self._discover()
+        except ProcessExited:
+            self.ended_at_probe = known is None
+            raise
+        finally:
+            self._probing = False
+
+    def _lost(self, error: LinkError) -> None:
+        """Who probes hears of it as the answer, and may begin again."""
+        if not self._probing:
+            self._listener.lost(error)
 
     async def _discover(self, version: str = STATELESS[-1], *, again: bool = False) -> Peer | None:
         """The stateless peer, or None if there is no proof of one. A refused version is tried once more, if mutual."""
