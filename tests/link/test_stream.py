@@ -331,6 +331,25 @@ async def test_lines_that_are_no_messages_are_skipped_up_to_a_bound(monkeypatch:
         assert str(await listener.lost).endswith(told), "it was us who ended it, and why"
 
 
+LOGGING = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    print("10:00 asked for", asked["method"], flush=True)
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {}}), flush=True)
+"""
+
+
+@requirement("LINK-04")
+async def test_a_child_that_logs_between_its_answers_is_never_stopped_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "MAX_BAD_LINES", 10)
+    async with opened(Launch(sys.executable, ("-c", LOGGING))) as (link, listener):
+        for _ in range(50):
+            assert isinstance(await link.request(OutgoingRequest("ping")), Response)
+        assert not listener.lost.done()
+        assert link.faults.unreadable == 50
+
+
 @requirement("LINK-08", "QUAL-03")
 async def test_a_child_that_ends_in_the_middle_of_its_answer_has_ended() -> None:
     """And has not answered with something that nobody can read."""

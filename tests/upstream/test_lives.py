@@ -4,11 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from clawft.errors import UNSUPPORTED_REVISION, ClawftError, JsonRpcFailure
+from clawft.gateway.core import Gateway
+from clawft.link.memory import Scripted
 from clawft.model import Era
-from clawft.upstream import backoff
+from clawft.provider.server.upstreams import UpstreamProviders
+from clawft.upstream import backoff, health
 from clawft.upstream.state import ServerState
 from tests.requirements import requirement
-from tests.upstream.support import child, pool, state, until
+from tests.upstream.support import Tables, answers, child, pool, state, table, tool, until
 
 pytestmark = pytest.mark.slow  # processes that take their time
 
@@ -44,3 +48,50 @@ async def test_a_program_that_ends_whatever_it_is_asked_is_given_up_as_before(tm
         await mine.connect(child("bad", "--die-on", "server/discover", "--era", "stateless"))
         await until(lambda: state(mine, "bad") is ServerState.FAILED)
         assert mine.server_status("bad").restarts == backoff.MAX_RESTARTS
+
+
+STATELESS_TABLE: dict[str, Scripted] = {
+    "server/discover": {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}},
+    "tools/list": {"resultType": "complete", "tools": [tool("one")], "ttlMs": 0, "cacheScope": "private"},
+}
+REFUSED = {
+    Era.HANDSHAKE: JsonRpcFailure(UNSUPPORTED_REVISION, "unsupported"),
+    Era.STATELESS: JsonRpcFailure(-32000, "Bad Request: Server not initialized"),
+}
+
+
+@requirement("POOL-10", "SESS-07")
+@pytest.mark.parametrize("before", [Era.HANDSHAKE, Era.STATELESS])
+async def test_a_server_that_changed_its_era_is_met_anew_when_a_call_is_refused(
+    before: Era, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not after the checks of a minute and a half: the first refused call says it, and one check is the proof."""
+    monkeypatch.setattr(health, "DOUBT_SECONDS", 0.0)
+    tables = {Era.HANDSHAKE: answers("one"), Era.STATELESS: STATELESS_TABLE}
+    after = Era.HANDSHAKE if before is Era.STATELESS else Era.STATELESS
+    async with pool(tmp_path, ways := Tables({"a": tables[before]})) as mine:
+        providers = UpstreamProviders(mine, Gateway())
+        await mine.connect(table("a"))
+        assert (await mine.get("a")).peer.era is before
+        ways.tables["a"] = {"initialize": REFUSED[before], **tables[after]}
+        ways.last("a").answers = dict.fromkeys(("ping", "server/discover", "tools/call", "initialize"), REFUSED[before])
+        provider = providers.find("a")
+        assert provider is not None
+        with pytest.raises(ClawftError):
+            await provider.call_tool("one", {})
+        await until(lambda: len(ways.links["a"]) == 2 and state(mine, "a") is ServerState.CONNECTED)
+        assert (await mine.get("a")).peer.era is after
+
+
+@requirement("POOL-10", "POOL-11")
+async def test_a_ping_that_is_refused_after_it_was_taken_is_a_miss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "HEALTH_SECONDS", 0.02)
+    async with pool(tmp_path, ways := Tables()) as mine:
+        await mine.connect(table("a"))
+        one = mine.find("a")
+        before = one.health.last_healthy
+        await until(lambda: one.health.last_healthy > before)
+        ways.last("a").answers["ping"] = JsonRpcFailure(-32000, "Bad Request: who are you?")
+        await until(lambda: len(ways.links["a"]) == 2 and one.state is ServerState.CONNECTED)

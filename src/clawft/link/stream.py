@@ -30,7 +30,7 @@ from clawft.wire.jsonrpc.messages import NULL, Failure, Notification, Request, R
 from clawft.wire.revisions import REVISIONS
 
 MAX_BAD_LINES = 1_000
-"""Lines that are no messages before we stop listening to a child."""
+"""Lines that are no messages, with no message between them, before we stop listening to a child."""
 MAX_UNREAD_BYTES = 20 * 1024 * 1024
 """What a child may leave unread on its input before it counts as lost."""
 
@@ -56,6 +56,7 @@ class StreamLink:
         self._bad_lines = self._long_lines = 0
         self._lists = 0
         """That are asked for."""
+        self._bad_in_row, self._heard_before = 0, -1
         self._noise = Noise()
         self._outputs: list[asyncio.ReadTransport] = []
         self._stdin: asyncio.WriteTransport | None = None
@@ -210,6 +211,7 @@ class StreamLink:
     def _take_unasked(self, message: Request | Notification, size: int) -> None:
         """Nobody waits for it: it is heard while there is time for such things."""
         began = time.monotonic()
+        self._bad_in_row = 0
         self._incoming(message, None)
         self._rest_from(size, began)
 
@@ -288,11 +290,14 @@ class StreamLink:
 
     def _count_bad_line(self, line: bytes, wrong: WireError) -> None:
         self._bad_lines += 1
+        heard = self._waiting.settled  # counted there anyway: a good message costs nothing here
+        self._bad_in_row = self._bad_in_row + 1 if heard == self._heard_before else 1
+        self._heard_before = heard
         if self._bad_lines <= _SHOWN_BAD_LINES:
             log.warning("%s wrote a line that is no message: %s: %r", self._name, wrong, line[:200])
             if self.child is not None:
                 self.child.hear(b"(on stdout, where only messages may be) " + line[:200].rstrip() + b"\n")
-        if self._bad_lines == MAX_BAD_LINES and self.child is not None:
+        if self._bad_in_row == MAX_BAD_LINES and self.child is not None:
             log.error("%s wrote %d such lines; it is stopped", self._name, MAX_BAD_LINES)
             self._reader.hold(_STOPPED)
             self._lose(ProcessExited(f"{self._launch.command} was stopped: {_noisy(line)}"))

@@ -8,13 +8,15 @@ import time
 from enum import Enum
 from typing import Any
 
-from clawft.errors import LinkError
+from clawft.errors import LinkError, SessionLost
 from clawft.store.concealed_secrets import conceal
 from clawft.upstream.session.session import Session
 
 HEALTH_SECONDS = 30.0
 HEALTH_PATIENCE = 5.0
 MAX_MISSES = 3
+DOUBT_SECONDS = 5.0
+"""The least between two checks, however many calls fail in a way that makes us doubt."""
 
 log = logging.getLogger("clawft.upstream")
 
@@ -33,6 +35,8 @@ class Health:
         self.failed_checks = 0
         self.last_healthy = time.monotonic()
         self.error = ""
+        self._checked = time.monotonic()
+        self._doubted: asyncio.Future[None] | None = None
 
     @property
     def is_lost(self) -> bool:
@@ -44,12 +48,23 @@ class Health:
         self.last_healthy = time.monotonic()
 
     async def rest(self, unless: asyncio.Future[Any]) -> None:
-        """Until the next check is due, or what happens first."""
-        await asyncio.wait({unless}, timeout=HEALTH_SECONDS)
+        """Until the next check is due, or wanted, or what happens first."""
+        self._doubted = asyncio.get_running_loop().create_future()
+        await asyncio.wait({unless, self._doubted}, timeout=HEALTH_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+
+    def doubt(self) -> None:
+        """A call was refused as no call of this session should be: look now, unless we have just done so."""
+        doubted = self._doubted
+        if doubted is not None and not doubted.done() and time.monotonic() - self._checked >= DOUBT_SECONDS:
+            doubted.set_result(None)
 
     async def check(self, session: Session) -> HealthFinding:
+        """Raises SessionLost where there is no use in asking again."""
+        self._checked = time.monotonic()
         try:
             await session.check(HEALTH_PATIENCE)
+        except SessionLost:
+            raise
         except LinkError as missed:
             self.failed_checks += 1
             self.error = conceal(str(missed))

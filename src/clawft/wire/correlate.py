@@ -18,6 +18,11 @@ class OpenRequests(Generic[Slot]):
     def __len__(self) -> int:
         return len(self._slots)
 
+    @property
+    def settled(self) -> int:
+        """How many have been answered, or given up."""
+        return self._last - len(self._slots)
+
     def open(self, slot: Slot) -> int:
         self.open_as(slot)
         return self._last

@@ -584,6 +584,54 @@ async def test_a_method_resource_or_tool_that_is_not_found_is_no_lost_session(co
         assert bool(listener.lost) == is_lost
 
 
+LOST_IN_OTHER_WORDS = {
+    "as the examples of the TypeScript SDK": (None, -32000, "Bad Request: No valid session ID provided"),
+    "as the Python SDK": ("server-error", -32600, "Bad Request: Missing session ID"),
+    "without a word of sessions": (None, -32000, "Bad Request: Server not initialized"),
+}
+
+
+@requirement("LINK-16", "SESS-23")
+@pytest.mark.parametrize(("id", "code", "words"), LOST_IN_OTHER_WORDS.values(), ids=list(LOST_IN_OTHER_WORDS))
+async def test_a_session_that_is_refused_with_400_is_lost(id: str | None, code: int, words: str) -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        if asked.about != "ping":
+            return await plain(asked)
+        asked.message["id"] = id
+        return asked.error(code, words, 400)
+
+    async with linked(respond) as (link, _, listener):
+        await opened(link)
+        with pytest.raises(SessionLost):
+            await link.request(PING)
+        assert len(listener.lost) == 1
+
+
+@requirement("LINK-16", "SESS-23")
+async def test_a_session_that_is_refused_with_400_and_words_alone_is_lost() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        return web.Response(status=400, text="Invalid session ID") if asked.about == "ping" else await plain(asked)
+
+    async with linked(respond) as (link, _, _):
+        await opened(link)
+        with pytest.raises(SessionLost):
+            await link.request(PING)
+
+
+@pytest.mark.parametrize(("own", "code"), [(True, -32000), (False, -32700)])
+async def test_a_request_that_is_refused_with_400_is_no_lost_session(own: bool, code: int) -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        if asked.about != "ping":
+            return await plain(asked)
+        asked.message["id"] = asked.message["id"] if own else None
+        return asked.error(code, "what is this?", 400)
+
+    async with linked(respond) as (link, _, listener):
+        await opened(link)
+        assert isinstance(await link.request(PING), Failure)
+        assert listener.lost == []
+
+
 async def test_a_stream_that_is_not_found_is_no_lost_session() -> None:
     async def respond(asked: Asked) -> web.StreamResponse:
         return web.Response(status=404, text="Cannot GET /mcp") if asked.method == "GET" else await plain(asked)
@@ -595,11 +643,12 @@ async def test_a_stream_that_is_not_found_is_no_lost_session() -> None:
         assert listener.lost == []
 
 
-async def test_a_stream_that_is_no_longer_found_is_a_lost_session() -> None:
+@pytest.mark.parametrize(("status", "words"), [(404, ""), (400, "Invalid or missing session ID")])
+async def test_a_stream_that_is_no_longer_found_is_a_lost_session(status: int, words: str) -> None:
     async def respond(asked: Asked) -> web.StreamResponse:
         if asked.method != "GET":
             return await plain(asked)
-        return web.Response(status=404) if "Last-Event-ID" in asked.headers else await told(asked)
+        return web.Response(status=status, text=words) if "Last-Event-ID" in asked.headers else await told(asked)
 
     async def told(asked: Asked) -> web.StreamResponse:
         events = await asked.stream()

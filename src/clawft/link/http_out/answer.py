@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from clawft.errors import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
+    PARSE_ERROR,
     RESOURCE_NOT_FOUND,
     LinkClosed,
     LinkRefused,
     ProtocolFailure,
+    SessionLost,
     WireError,
 )
 from clawft.link.base import too_long
@@ -25,6 +27,7 @@ from clawft.wire.jsonrpc.messages import NULL, Failure, Response
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
     from aiohttp import ClientResponse
 
+BAD_REQUEST, NOT_FOUND = 400, 404
 NO_ANSWER_STATUS = 300
 """From here on a status is no answer: we follow no redirects, as they could lead our headers to someone else."""
 READ_AHEAD = 64 * 1024
@@ -34,10 +37,17 @@ _NOT_FOUND = (METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, INVALID_PARAMS)
 """A method, a resource, a tool or prompt: some servers have the status 404 for each."""
 
 
-async def refused(url: str, response: ClientResponse) -> LinkRefused:
+async def refused(url: str, response: ClientResponse, *, session: str = "") -> LinkRefused | SessionLost:
+    """`session`: the one that the request named."""
     place = legible(response.headers.get("Location", ""))
     excerpt = b"it has moved to " + place.encode() if place else await response.content.read(EXCERPT)
+    if session and not place and response.status == BAD_REQUEST and names_session(excerpt):
+        return forgotten(url)
     return refusal(url, response.status, excerpt)
+
+
+def forgotten(url: str) -> SessionLost:
+    return SessionLost(f"{url} has forgotten our session")
 
 
 def refusal(url: str, status: int, body: bytes) -> LinkRefused:
@@ -93,6 +103,28 @@ def is_about_request(body: bytes, id: int) -> bool:
         return answer.read().error_code in _NOT_FOUND
     except (WireError, ProtocolFailure):
         return False
+
+
+def is_lost_session(status: int, body: bytes, id: int) -> bool:
+    """Does it say that there is no such session as the request named? Many have the status 400 for it, and not 404."""
+    if status == NOT_FOUND:
+        return not is_about_request(body, id)
+    return status == BAD_REQUEST and _denies_session(body, id)
+
+
+def _denies_session(body: bytes, id: int) -> bool:
+    """An error that does not even know the request it answers is about what stands around it."""
+    try:
+        answer = reading.decode(body)
+        if not isinstance(answer, Failure) or answer.id == b"%d" % id:
+            return False
+        return names_session(body) or (answer.id == NULL and answer.read().error_code != PARSE_ERROR)
+    except (WireError, ProtocolFailure):
+        return names_session(body)
+
+
+def names_session(body: bytes) -> bool:
+    return b"session" in body[:EXCERPT].lower()
 
 
 def answers(message: Response | Failure, id: int | None) -> bool:

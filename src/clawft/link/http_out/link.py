@@ -26,11 +26,16 @@ from clawft.errors import (
 from clawft.link.base import Credentials, Incoming, LinkKind, Lost, OutgoingRequest, is_list, too_long
 from clawft.link.faults import Faults
 from clawft.link.http_out.answer import (
+    BAD_REQUEST,
+    EXCERPT,
     NO_ANSWER_STATUS,
+    NOT_FOUND,
     answers,
-    is_about_request,
+    forgotten,
     is_failure,
+    is_lost_session,
     may_answer,
+    names_session,
     no_message,
     read_body,
     refusal,
@@ -218,14 +223,14 @@ class HttpLink(ClientLink):
         if response.status == 401:
             raise self._needs_auth(response)
         if response.status == 404 and self._session_id and response.content_type != "application/json":
-            raise SessionLost(f"{self._url} has forgotten our session")
+            raise forgotten(self._url)
         if response.content_type != "application/json" or response.status == 403 or "Location" in response.headers:
-            raise await refused(self._url, response)
+            raise await refused(self._url, response, session=self._session_id)
 
     async def _read(self, id: int, response: ClientResponse) -> bytes:
         body = await read_body(self._url, response, self._limit, self._sender)
-        if response.status == 404 and self._session_id and not is_about_request(body, id):
-            raise SessionLost(f"{self._url} has forgotten our session")
+        if response.status >= NO_ANSWER_STATUS and self._session_id and is_lost_session(response.status, body, id):
+            raise forgotten(self._url)
         if response.status >= NO_ANSWER_STATUS and not is_failure(body):
             raise refusal(self._url, response.status, body)
         return body
@@ -291,9 +296,9 @@ class HttpLink(ClientLink):
         headers = {**self._headers(None), "Accept": EVENTS, "Last-Event-ID": place.last_id}
         async with self._exchange(self._open_client(), "GET", self._target, headers, None) as response:
             if response.status == 404 and self._session_id:
-                raise SessionLost(f"{self._url} has forgotten our session")
+                raise forgotten(self._url)
             if response.status >= NO_ANSWER_STATUS:
-                raise await refused(self._url, response)
+                raise await refused(self._url, response, session=self._session_id)
             return await self._read_stream(id, response, place)
 
     async def _read_stream(
@@ -338,13 +343,19 @@ class HttpLink(ClientLink):
             headers["Last-Event-ID"] = place.last_id
         async with self._exchange(self._open_client(), "GET", self._target, headers, None) as response:
             self._listening.heard_of.set()
-            if response.status == 404 and self._session_id and place.was_open:  # else there is no such stream
-                raise SessionLost(f"{self._url} has forgotten our session")
+            if self._session_id and place.was_open and await self._is_gone(response):  # else there is no such stream
+                raise forgotten(self._url)
             if response.status >= NO_ANSWER_STATUS or response.content_type != EVENTS:
                 return False
             place.was_open = True
             await self._read_stream(None, response, place)
         return True
+
+    async def _is_gone(self, response: ClientResponse) -> bool:
+        """The session, by what is said to whoever wants to hear of it."""
+        if response.status == BAD_REQUEST:
+            return names_session(await response.content.read(EXCERPT))
+        return response.status == NOT_FOUND
 
     async def close(self) -> None:
         """End the session where there is one, fail what is in flight; may be called twice."""

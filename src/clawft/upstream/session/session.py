@@ -16,6 +16,7 @@ from msgspec import UNSET, Raw
 
 from clawft._version import __version__
 from clawft.errors import (
+    INTERNAL_ERROR,
     UNSUPPORTED_REVISION,
     JsonRpcFailure,
     LinkError,
@@ -57,6 +58,8 @@ NO_SUCH_FORM = (400, 404, 405, 406, 415, 422, 500, 501)
 """HTTP statuses by which a server shows that it does not speak a dialect; others say nothing about that."""
 
 log = logging.getLogger("clawft.upstream")
+BAD_REQUEST = 400
+"""How a server of the handshake era refuses over HTTP what is sent outside of a session."""
 
 CLIENT_INFO = {"name": "clawft", "version": __version__}
 
@@ -309,22 +312,31 @@ class Session:
         await self.link.notify(method, params)
 
     async def check(self, seconds: float) -> None:
-        """Is it alive, and does it speak as it did? `ping`, or `server/discover` where there is no ping."""
-        if self.peer.era is Era.STATELESS:
-            await self.request("server/discover", seconds=seconds)
-            return
-        try:
-            await self.request("ping", seconds=seconds)
-            self._was_pinged = True
-        except JsonRpcFailure as refused:  # an error is an answer, too: not every server knows `ping`
-            if await self._left_its_era(refused):
-                raise SessionLost("the server speaks the stateless era now") from None
+        """Is it alive, and does it speak as it did? `ping`, or `server/discover` where there is no ping.
 
-    async def _left_its_era(self, refused: JsonRpcFailure) -> bool:
+        Raises SessionLost if it does not, and what it said if it refuses what it did not refuse before.
+        """
+        stateless = self.peer.era is Era.STATELESS
+        try:
+            await self.request("server/discover" if stateless else "ping", seconds=seconds)
+            self._was_pinged = True
+        except (JsonRpcFailure, LinkRefused) as refused:
+            if await (self._is_stateless_no_more(refused) if stateless else self._is_stateless_now(refused)):
+                raise SessionLost(f"the server does not speak the {self.peer.era.value} era any more") from None
+            if stateless or self._was_pinged or isinstance(refused, LinkRefused):
+                raise  # else an error is an answer, too: not every server knows `ping`
+
+    async def _is_stateless_now(self, refused: JsonRpcFailure | LinkRefused) -> bool:
         """Over HTTP another version may take the place of a server, and refuse whatever is said as before."""
-        if refused.error_code == UNSUPPORTED_REVISION:
-            return True
-        return self._was_pinged and await self._discover() is not None
+        if isinstance(refused, LinkRefused):
+            return False
+        return refused.error_code == UNSUPPORTED_REVISION or (self._was_pinged and await self._discover() is not None)
+
+    async def _is_stateless_no_more(self, refused: JsonRpcFailure | LinkRefused) -> bool:
+        """What every stateless server knows is refused for a reason other than that something is broken there."""
+        if isinstance(refused, LinkRefused):
+            return refused.http_status == BAD_REQUEST
+        return refused.error_code != INTERNAL_ERROR
 
     @property
     def faults(self) -> Faults:

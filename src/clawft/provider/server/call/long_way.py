@@ -25,7 +25,7 @@ from clawft.model import Call, Caller, Era, Kind, Reply, Tool
 from clawft.provider.server import relay
 from clawft.provider.server.call.news import is_background
 from clawft.provider.server.call.plain_call import CallEnd, PlainCall
-from clawft.provider.server.call.refusal import contradicted, failed, lacking, withheld
+from clawft.provider.server.call.refusal import contradicted, failed, is_of_other_era, lacking, withheld
 from clawft.provider.server.call.server_calls import BROKEN, CONNECT_SECONDS, LOST
 from clawft.provider.server.call.tasks import ForeignTasks, follows, needs_tasks
 from clawft.provider.server.progress_following import ProgressFollowing
@@ -79,10 +79,12 @@ class LongWay:
             finally:
                 upstream.gate.leave()
         except BROKEN as wrong:
-            raise self.told(wrong) from None
+            raise self.told(wrong, upstream) from None
 
-    def told(self, wrong: ClawftError) -> ExecutionFailed | JsonRpcFailure | MissingCapability:
+    def told(self, wrong: ClawftError, upstream: Upstream) -> ExecutionFailed | JsonRpcFailure | MissingCapability:
         """What went wrong, as words an agent can act on."""
+        if is_of_other_era(wrong):
+            upstream.health.doubt()
         return failed(self._server, wrong)
 
     async def connected(self, call: Call, seconds: float) -> Session:

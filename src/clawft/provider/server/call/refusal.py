@@ -10,6 +10,7 @@ import msgspec
 from clawft.errors import (
     HEADER_MISMATCH,
     INVALID_REQUEST,
+    MAX_TOLD,
     MISSING_CAPABILITY,
     PARSE_ERROR,
     UNSUPPORTED_REVISION,
@@ -17,11 +18,13 @@ from clawft.errors import (
     ClawftError,
     ExecutionFailed,
     JsonRpcFailure,
+    LinkRefused,
     MissingCapability,
 )
 from clawft.provider.server.question.questions import is_web_address
 from clawft.provider.server.question.urls import MAX_URLS
 from clawft.store.concealed_secrets import conceal, without_resolved
+from clawft.upstream.session.session import BAD_REQUEST
 from clawft.upstream.spec import EVERYTHING, UpstreamSpec
 from clawft.wire.visible import make_visible, visible_text
 
@@ -38,6 +41,15 @@ def failed(server: str, error: ClawftError) -> ExecutionFailed | JsonRpcFailure 
     if explain is None:
         return passed_on(server, error)
     return ExecutionFailed(f"{server}: {conceal(error.message)} (code {error.error_code}){explain(error.error_data)}")
+
+
+def is_of_other_era(error: ClawftError) -> bool:
+    """Does it say that the server no longer speaks as it did when we met it?"""
+    if isinstance(error, LinkRefused):
+        return error.http_status == BAD_REQUEST
+    if not isinstance(error, JsonRpcFailure):
+        return False
+    return error.error_code == UNSUPPORTED_REVISION or "not initialized" in error.message[:MAX_TOLD].lower()
 
 
 def in_words(server: str, error: JsonRpcFailure) -> str:

@@ -159,7 +159,7 @@ class ServerCalls:
         try:
             return await long_way.relay(call, upstream, session, seconds)
         except BROKEN as wrong:
-            raise long_way.told(wrong) from None
+            raise long_way.told(wrong, upstream) from None
         finally:
             upstream.gate.leave()
 
