@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.errors import UNSUPPORTED_REVISION, ClawftError, JsonRpcFailure
+from clawft.errors import UNSUPPORTED_REVISION, ClawftError, JsonRpcFailure, LinkClosed
 from clawft.gateway.core import Gateway
 from clawft.link.memory import Scripted
 from clawft.model import Era
@@ -95,3 +95,35 @@ async def test_a_ping_that_is_refused_after_it_was_taken_is_a_miss(
         await until(lambda: one.health.last_healthy > before)
         ways.last("a").answers["ping"] = JsonRpcFailure(-32000, "Bad Request: who are you?")
         await until(lambda: len(ways.links["a"]) == 2 and one.state is ServerState.CONNECTED)
+
+
+# ── addresses ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("POOL-13")
+@pytest.mark.parametrize("called", [False, True])
+async def test_an_address_that_was_given_up_comes_back_by_itself_or_with_the_next_call(
+    called: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backoff, "FIRST_PROBE_SECONDS", 60.0 if called else 0.05)
+    monkeypatch.setattr(backoff, "AGAIN_SECONDS", 0.0)
+    down: dict[str, Scripted] = {"server/discover": LinkClosed("cannot be reached")}
+    async with pool(tmp_path, ways := Tables({"a": down})) as mine:
+        await mine.connect(table("a", url="http://127.0.0.1:9/mcp"))
+        await until(lambda: state(mine, "a") is ServerState.FAILED)
+        ways.tables["a"] = answers("one")
+        if called:
+            await mine.get("a")
+        await until(lambda: state(mine, "a") is ServerState.CONNECTED)
+
+
+@requirement("POOL-13")
+def test_probes_of_an_address_grow_to_a_minute_and_begin_anew_once_it_was_back() -> None:
+    mine = backoff.Backoff()
+    assert [mine.next_wait(float(n)) for n in range(6)][-1] is None
+    waits = [mine.next_probe() for _ in range(9)]
+    for n, wait in enumerate(waits):
+        assert 0.8 * min(2**n, 60) <= wait <= 1.2 * min(2**n, 60)
+    assert mine.next_wait(1_000.0) is None, "it has not been back"
+    mine.worked()
+    assert mine.next_wait(2_000.0) is not None

@@ -11,6 +11,10 @@ LONGEST_SECONDS = 30.0
 JITTER = 0.2
 MAX_RESTARTS = 5
 WINDOW_SECONDS = 60.0
+FIRST_PROBE_SECONDS = 1.0
+LONGEST_PROBE_SECONDS = 60.0
+AGAIN_SECONDS = 5.0
+"""After a failed try the next call may cause another, but not sooner."""
 NO_USE_TO_TRY_AGAIN = (SpawnFailed, ConfigError, ProtocolFailure)
 
 
@@ -26,19 +30,35 @@ class Backoff:
         self._restarts = restarts
         self._window = window
         self._losses: deque[float] = deque(maxlen=restarts + 1)
+        self._probes = 0
         self.total = 0
 
     def next_wait(self, now: float) -> float | None:
+        if self._probes:
+            return None  # it was given up, and has not been back since
         self._losses.append(now)
         recent = [when for when in self._losses if now - when <= self._window]
         if len(recent) > self._restarts:
             return None
         self.total += 1
-        wait = min(FIRST_SECONDS * 2 ** (len(recent) - 1), LONGEST_SECONDS)
-        from random import uniform  # only where something failed
+        return _about(min(FIRST_SECONDS * 2 ** (len(recent) - 1), LONGEST_SECONDS))
 
-        return wait * uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - spreads load, guards nothing
+    def next_probe(self) -> float:
+        """Of an address that was given up: nothing is started there, so looking again costs next to nothing."""
+        self._probes += 1
+        return _about(min(FIRST_PROBE_SECONDS * 2 ** min(self._probes - 1, 10), LONGEST_PROBE_SECONDS))
+
+    def worked(self) -> None:
+        """It is back."""
+        self._probes = 0
 
     def forgive(self) -> None:
         """The user, or a new configuration, says: try again."""
         self._losses.clear()
+        self._probes = 0
+
+
+def _about(seconds: float) -> float:
+    from random import uniform  # only where something failed
+
+    return seconds * uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - spreads load, guards nothing

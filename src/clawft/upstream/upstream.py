@@ -21,6 +21,7 @@ from clawft.errors import (
 from clawft.link.faults import Faults
 from clawft.model import Era, Tool
 from clawft.store.concealed_secrets import conceal
+from clawft.upstream import backoff
 from clawft.upstream.backoff import Backoff, is_final
 from clawft.upstream.flights import Flight, sharer
 from clawft.upstream.gate import Gate
@@ -71,6 +72,8 @@ class Upstream:
         self._changed = asyncio.Event()
         self._wanted = asyncio.Event()
         """Set while it is to be open; a server that rests waits for it."""
+        self._again = asyncio.Event()
+        """Set when somebody wants an address that was given up to be tried before its time."""
         self._callers = 0
         self._beside: set[asyncio.Task[None]] = set()
         self.tried = asyncio.Event()
@@ -131,6 +134,8 @@ class Upstream:
                 self.tried.set()
             else:
                 self._wanted.set()
+        elif self.state is ServerState.FAILED:
+            self._again.set()
 
     async def stop(self) -> None:
         """Ends whatever runs; may be called twice."""
@@ -149,6 +154,7 @@ class Upstream:
         if self.session is not None and self.state in (ServerState.CONNECTED, ServerState.DEGRADED):
             return self.session
         self._callers += 1
+        self._try_again()
         try:
             async with asyncio.timeout(seconds):
                 while self.state is ServerState.PENDING:
@@ -164,6 +170,13 @@ class Upstream:
             raise self._not_connected(self.error or self.state.value)
         return self.session
 
+    def _try_again(self) -> None:
+        """An address that was given up, for a call; not if it has just been tried."""
+        alive = self._life is not None and not self._life.done()
+        if alive and self.state is ServerState.FAILED and time.monotonic() - self.since >= backoff.AGAIN_SECONDS:
+            self._move(ServerEvent.ENABLE)
+            self._again.set()
+
     def absence(self) -> NotConnected | None:
         """Why nobody knows what it offers; None if somebody does."""
         if self.answers is not None:
@@ -171,7 +184,10 @@ class Upstream:
         return self._not_connected(self.error or not_ready(time.monotonic() - self.since, self.step))
 
     def _not_connected(self, why: str) -> NotConnected:
-        return NotConnected(f"{self.spec.name} is not connected: {why}", hint=f"weft servers status {self.spec.name}")
+        command = "reconnect" if self.state is ServerState.FAILED else "status"
+        return NotConnected(
+            f"{self.spec.name} is not connected: {why}", hint=f"weft servers {command} {self.spec.name}"
+        )
 
     # ── as a holder of a place ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -213,7 +229,21 @@ class Upstream:
             self.tried.set()
             if wait is None:
                 return
-            await asyncio.sleep(wait)
+            await self._pause(wait)
+
+    async def _pause(self, seconds: float) -> None:
+        """Before the next try. Who has given up an address does not wait for it if somebody calls."""
+        if self.state is not ServerState.FAILED:
+            await asyncio.sleep(seconds)
+            return
+        self._again.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._again.wait()
+        except TimeoutError:
+            log.debug("%s: is it back?", self.spec.name)
+        if self.state is ServerState.FAILED:
+            self._move(ServerEvent.ENABLE)
 
     async def _one_life(self) -> ClawftError | OSError | None:
         """From opening to the end: why it ended, or None if it gave way to another."""
@@ -239,7 +269,7 @@ class Upstream:
         if wait is None:
             log.error("%s: given up: %s", self.spec.name, self.error)
             self._move(ServerEvent.GAVE_UP)
-            return None
+            return self.backoff.next_probe() if self.spec.url and not is_final(error) else None
         log.warning("%s: %s; next try in %.1f s", self.spec.name, self.error, wait)
         self._tell_state()
         return wait
@@ -257,6 +287,7 @@ class Upstream:
             raise LinkClosed(f"not ready after {OPEN_SECONDS:g} s") from None
         self.error = ""
         self.health.begin()
+        self.backoff.worked()
         self.used = time.monotonic()
         self._move(ServerEvent.OPENED)
         if self.tried.is_set():
