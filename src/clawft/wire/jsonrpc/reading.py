@@ -169,6 +169,10 @@ def _read_answer(envelope: _Envelope) -> Response | Failure:
     if envelope.error is UNSET and envelope.result is not UNSET:
         return Response(id, copied((envelope.result,)))
     if envelope.result is not UNSET and envelope.error is not UNSET:
+        if copied((envelope.error,)) == NULL:  # some write it where there is none
+            return Response(id, copied((envelope.result,)))
+        if copied((envelope.result,)) == NULL:
+            return Failure(id, copied((envelope.error,)))
         # The id is one of ours: under it the error would pass for the answer to a request of the sender's own.
         raise BadEnvelope("an answer has either a result or an error; this has both", id=NULL)
     if envelope.error is UNSET:
