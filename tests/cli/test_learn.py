@@ -81,6 +81,36 @@ def test_one_that_ends_where_it_may_not_write_is_learned_all_the_same(tmp_path: 
 
 
 @requirement("POOL-22")
+def test_a_folder_that_is_not_there_yet_is_made_and_opened(tmp_path: Path, home: Path) -> None:
+    if shutil.which("strace") is None:
+        system.missing("strace")
+    code = (
+        "import pathlib, runpy, sys\n"
+        f"deep = pathlib.Path({str(home)!r}) / '.local/share/tool/deep'\n"
+        "deep.mkdir(parents=True, exist_ok=True); (deep / 'x').write_text('x')\n"
+        "script = sys.argv[1]; sys.argv = ['honest']; runpy.run_path(script, run_name='__main__')"
+    )
+    assert weft(tmp_path, home, "servers", "add", "one", "--", sys.executable, "-c", code, HONEST).returncode == 0
+    learned = weft(tmp_path, home, "servers", "test", "one", "--learn", "--write")
+    assert learned.returncode == 0, learned.stderr
+    assert 'write = ["~/.local/share/tool"]' in learned.stdout
+    assert weft(tmp_path, home, "servers", "test", "one").returncode == 0
+
+
+@requirement("POOL-22")
+def test_who_wants_the_programs_of_all_is_told_so_and_not_sent_to_learn_again(tmp_path: Path, home: Path) -> None:
+    if shutil.which("strace") is None:
+        system.missing("strace")
+    code = f"import pathlib; (pathlib.Path({str(home)!r}) / '.local/share/uv/tools').mkdir(parents=True)"
+    assert weft(tmp_path, home, "servers", "add", "one", "--", sys.executable, "-c", code).returncode == 0
+    learned = weft(tmp_path, home, "servers", "test", "one", "--learn")
+    assert (learned.returncode, learned.stdout) == (1, "")
+    assert "write to ~/.local/share/uv, which holds programs that others run: not proposed" in learned.stderr
+    assert "--learn" not in learned.stderr
+    assert not (home / ".local").exists()
+
+
+@requirement("POOL-22")
 def test_one_that_does_not_start_anyway_says_why(tmp_path: Path, home: Path) -> None:
     if shutil.which("strace") is None:
         system.missing("strace")

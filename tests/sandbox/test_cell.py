@@ -71,5 +71,6 @@ def test_one_line_says_what_holds_it(setting: str | SandboxTable, means: Means, 
 def test_a_server_is_told_where_its_own_cache_is_unless_it_knows_better() -> None:
     start = cell("auto", replace(LANDLOCK, alone=())).start(["/bin/server"], "/w", {"XDG_CACHE_HOME": "/mine"})
     assert start.env["XDG_CACHE_HOME"] == "/mine"
-    assert start.env["npm_config_cache"] == "/home/me/.clawft/sandbox/s/npm"
+    for name, folder in (("npm_config_cache", "npm"), ("UV_TOOL_DIR", "uv-tools"), ("PIPX_HOME", "pipx")):
+        assert start.env[name] == f"/home/me/.clawft/sandbox/s/{folder}"
     Path(start.temporary).rmdir()

@@ -91,6 +91,9 @@ def test_the_table_has_what_was_used_and_no_secret() -> None:
         ("/home/me/.local/bin/git", "decides what runs at your next login"),
         ("/home/me/.cargo/bin/cargo", "decides what runs at your next login"),
         ("/home/me/.cargo/x", "decides what runs at your next login"),
+        ("/home/me/.local/share/uv/tools/.lock", "holds programs that others run"),
+        ("/home/me/.cache/uv/x", "holds programs that others run"),
+        ("/home/me/.npm/_npx/x", "holds programs that others run"),
         ("/home/other/.ssh/authorized_keys", "lies in the home of somebody else"),
         *((f"{homes}/other/x", "lies in the home of somebody else") for homes in HOMES),
         ("/var/evil", "holds folders of the system"),
@@ -106,6 +109,23 @@ def test_a_server_that_wants_much_is_told_of_and_gets_nothing(path: str, said: s
     (note,) = proposal.notes
     assert said in note
     assert note.isascii()
+
+
+@requirement("POOL-22")
+def test_folders_that_are_not_there_yet_are_told_apart_from_files() -> None:
+    """A program that makes several at once asks for the deepest first, and is told that those around it lack."""
+    refused = "-1 EROFS (Read-only file system)"
+    notes = [
+        NOTES[4],
+        f'12 mkdir("{hexed("/home/me/.local/share/tool/deep")}", 0777) = -1 ENOENT (No such file or directory)',
+        f'12 mkdir("{hexed("/home/me/.local")}", 0777) = {refused}',
+        f'12 mkdirat(AT_FDCWD, "{hexed("/home/me/.more")}", 0777) = {refused}',
+        opened("/home/me/.state/log", "O_WRONLY|O_CREAT", refused),
+        opened("/home/me/.rc", "O_WRONLY|O_CREAT", refused),
+    ]
+    proposal = propose(read_notes(notes, "/usr/bin/server", "/home/me/work"), AROUND)
+    assert proposal.table.write == ("~/.local/share/tool", "~/.more", "~/.rc", "~/.state")
+    assert proposal.folders == ("/home/me/.local/share/tool", "/home/me/.more", "/home/me/.state")
 
 
 @requirement("POOL-22")

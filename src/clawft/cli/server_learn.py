@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 MAX_NOTES_BYTES = 256 * 1024 * 1024
 """What is read of the notes; a run that fills more says the same over and over."""
+
+
+PRIVATE = 0o700
 
 
 class WatchedCell(Cell, frozen=True, kw_only=True):
@@ -81,6 +86,13 @@ def _bounded(lines: Iterable[str]) -> Iterator[str]:
         if left < 0:
             return
         yield line.rstrip("\n")
+
+
+def make_folders(proposal: Proposal) -> None:
+    """What is not there cannot be opened to anybody. One that cannot be made stays away, and the server says so."""
+    for folder in proposal.folders:
+        with suppress(OSError):
+            os.makedirs(folder, mode=PRIVATE, exist_ok=True)
 
 
 def find_strace() -> str:

@@ -171,6 +171,8 @@ async def _watch(app: App, spec: UpstreamSpec, calls: Calls) -> tuple[Proposal, 
 
 async def _proposal(app: App, spec: UpstreamSpec, calls: Calls) -> Proposal:
     """One that ends where it may not write is run again with that open to it, for it may want more then."""
+    from clawft.cli import server_learn  # brings the sandbox
+
     open_to_it: tuple[str, ...] = ()
     for _ in range(MAX_RUNS):
         proposal, failed = await _watch_once(app, spec, calls, open_to_it)
@@ -178,10 +180,18 @@ async def _proposal(app: App, spec: UpstreamSpec, calls: Calls) -> Proposal:
             return proposal
         wanted = sorted(set(proposal.table.write) - set(open_to_it))
         if not wanted:
-            raise failed
+            raise _nothing_to_open(spec, proposal, failed)
+        server_learn.make_folders(proposal)
         tell(f"{spec.name} did not start; once more, and it may write to {one_line(', '.join(wanted))}")
         open_to_it = (*open_to_it, *wanted)
     raise NotConnected(f"{spec.name} did not start in {MAX_RUNS} runs", hint=f"weft servers test {spec.name}")
+
+
+def _nothing_to_open(spec: UpstreamSpec, proposal: Proposal, failed: NotConnected) -> NotConnected:
+    """Its reason, once everything that may be opened is: to learn once more would teach nothing."""
+    for note in proposal.notes:
+        tell(f"note: {note}")
+    return NotConnected(failed.message, hint=_debugging(spec))
 
 
 async def _watch_once(

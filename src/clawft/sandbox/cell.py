@@ -15,6 +15,7 @@ from msgspec import Struct
 from clawft.errors import SpawnFailed
 from clawft.sandbox import bwrap, pipes, seccomp
 from clawft.sandbox.bounds import ANY_HOST, NAME_LOOKUP, RUNNING, Bounds, PathRule, access_to, is_within
+from clawft.sandbox.own_folders import with_own
 from clawft.sandbox.probe import Means, hard_limit, tasks_among_all
 from clawft.sandbox.settled_rules import settled
 from clawft.sandbox.split_folder import taken_apart
@@ -257,15 +258,6 @@ def kept_apart(env: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
 
 def _steers(name: str) -> bool:
     return name.startswith(STEERING) or name in ALSO_STEERING
-
-
-def with_own(bounds: Bounds, env: Mapping[str, str]) -> dict[str, str]:
-    """Where programs that fetch others keep them. The user's caches are shared by all, and so for reading only.
-
-    One that is made with our own library finds its home there, as ours is out of its sight.
-    """
-    folders = {"XDG_CACHE_HOME": "", "npm_config_cache": "/npm", "CLAWFT_HOME": "/clawft"} if bounds.own else {}
-    return {**{name: bounds.own + folder for name, folder in folders.items()}, **env}
 
 
 def lacks(bounds: Bounds, means: Means) -> str:

@@ -30,6 +30,7 @@ _CHANGES = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND")
 _OPENS = ("open", "openat", "openat2", "creat", "execve", "execveat")
 _CHANGE = ("creat mkdir mkdirat rename renameat renameat2 unlink unlinkat rmdir symlink symlinkat link linkat truncate "
            "chmod fchmodat chown fchownat utimensat mknod mknodat").split()  # fmt: skip
+_MAKE = ("mkdir", "mkdirat")
 _REFUSED = ("EROFS", "EACCES", "EPERM")
 _DNS = "53"
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
@@ -57,6 +58,8 @@ class ObservedRun(Struct):
     names: set[str] = field(default_factory=_Some)
     """Hosts whose addresses were asked for."""
     addresses: set[str] = field(default_factory=_Some)
+    made: set[str] = field(default_factory=_Some)
+    """Folders it made, or wanted to; they count as written, too."""
 
 
 def read_notes(lines: Iterable[str], command: str, cwd: str) -> ObservedRun:
@@ -105,8 +108,12 @@ def _note(seen: ObservedRun, call: str, rest: str, texts: list[str], cwd: str) -
     elif call.startswith("send"):
         seen.names.update(name for text in _TEXT.findall(rest) if (name := question(_bytes(text))))
     elif texts and (call in _CHANGE or (call in _OPENS and _CHANGES.search(rest))):
-        if error in ("", *_REFUSED):
-            seen.wrote.add(_whole(texts[-1] if call.startswith(("rename", "link", "symlink")) else texts[0], cwd))
+        path = _whole(texts[-1] if call.startswith(("rename", "link", "symlink")) else texts[0], cwd)
+        if call in _MAKE and error in ("", "ENOENT", *_REFUSED):  # those around it, which lack, are then made as well
+            seen.made.add(path)
+            seen.wrote.add(path)
+        elif error in ("", *_REFUSED):
+            seen.wrote.add(path)
     elif texts and call in _OPENS:
         (seen.missed if error else seen.read).add(_whole(texts[0], cwd))
 

@@ -18,7 +18,7 @@ from clawft.sandbox.bounds import (
     is_within,
     may_be_opened,
 )
-from clawft.sandbox.home_places import is_shared, runs_later
+from clawft.sandbox.home_places import holds_programs, is_shared, runs_later
 from clawft.sandbox.observed_run import ObservedRun
 
 MAX_NAMED = 100
@@ -29,6 +29,8 @@ MAX_TOLD = 10
 class Proposal(Struct, frozen=True):
     table: SandboxTable
     notes: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    """What of the table it writes to as a folder, absolute: one that is not there yet has to be made."""
 
 
 def propose(seen: ObservedRun, around: FoldersAround) -> Proposal:
@@ -45,7 +47,9 @@ def propose(seen: ObservedRun, around: FoldersAround) -> Proposal:
     table = SandboxTable(
         read=_listed(read, around), write=_listed(wrote, around), network=tuple(sorted(seen.names)[:MAX_NAMED])
     )
-    return Proposal(table, (*_left_out(read, wrote, seen.names), *_notes(seen, around)))
+    folders = {_unit(path, around) for path in seen.wrote if path in seen.made or _unit(path, around) != path}
+    notes = (*_left_out(read, wrote, seen.names), *_notes(seen, around))
+    return Proposal(table, notes, tuple(sorted(folders & wrote)[:MAX_NAMED]))
 
 
 def _left_out(*kinds: set[str]) -> Iterator[str]:
@@ -98,6 +102,8 @@ def _refused(unit: str, around: FoldersAround, *, writing: bool) -> str:
         return "lies in the home of somebody else"
     if writing and runs_later(unit, around.home):
         return "decides what runs at your next login, or later"
+    if writing and holds_programs(unit, around.home):
+        return "holds programs that others run"
     if writing and any(is_within(each, unit) for each in (*TEMPORARY, RUNNING, *SYSTEM)):
         return "holds folders of the system"
     return ""
