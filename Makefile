@@ -8,7 +8,7 @@ INSTALL := $(PIP) install --require-hashes
 NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 # With room for young objects: a tenth of its time would go into collecting them.
 PYRIGHT := node --max-semi-space-size=64 tools/npm/node_modules/pyright/index.js
-APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends bubblewrap strace busybox >/dev/null
+APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends bubblewrap strace busybox zsh fish >/dev/null
 PYTEST := $(BIN)/python -m pytest --dist worksteal
 # More than a small machine has cores: slow tests wait for somebody else half of their time. The fast ones do not.
 ALL_WORKERS := -n 5

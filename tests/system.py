@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import pytest
 
-PACKAGES = {"bwrap": "bubblewrap", "strace": "strace", "busybox": "busybox", "bash": "bash"}
+PACKAGES = {"bwrap": "bubblewrap"} | {name: name for name in ("strace", "busybox", "bash", "zsh", "fish")}
 
 
 def missing(program: str, why: str = "") -> NoReturn:

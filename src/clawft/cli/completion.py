@@ -118,7 +118,7 @@ def zsh() -> str:
 # completion of weft for zsh: eval "$(weft completion zsh)", after compinit
 _weft() {{
   local -a found place; local part
-  for part in "${{words[@]:1:CURRENT-2}}"; do
+  for part in "${{(@)words[2,CURRENT-1]}}"; do
     [[ "$part" == -* ]] && break
     place+=("$part")
   done
@@ -136,17 +136,22 @@ compdef _weft weft
 
 
 def _zsh_case(node: CommandNode) -> str:
-    said = " ".join(f"'{word}:{_quiet(text)}'" for word, text in (*node.words, *node.options))
-    names = names_at(node.path) and f' ${{(f)"$({names_at(node.path)})"}}'
-    return f"    {_pattern(node)}) found=({said}{names}) ;;"
+    said = " ".join(f"'{word}:{_quiet(text).replace(':', ',')}'" for word, text in (*node.words, *node.options))
+    names = names_at(node.path)
+    more = f'; [[ "${{place[*]}}" == "{node.path}" ]] && found+=(${{(f)"$({names})"}})' if names else ""
+    return f"    {_pattern(node)}) found=({said}){more} ;;"
 
 
 def _quiet(text: str) -> str:
-    """Nothing in it that a shell or a completion system would read as its own."""
-    return text.replace("'", "").replace(":", ",").replace("`", "").replace("\\", "")
+    """Nothing in it that a shell would read as its own."""
+    return text.replace("'", "").replace("`", "").replace("\\", "")
 
 
 # ── fish ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+_FISH_WORDS = 'test (count (string match -v -- "-*" (commandline -opc)))'
+"""How many words stand before the one that is completed, options aside."""
 
 
 def fish() -> str:
@@ -164,7 +169,8 @@ def _fish_lines(node: CommandNode) -> Iterator[str]:
         takes = f" -x -a '{' '.join(node.values[option])}'" if option in node.values else ""
         yield f"complete -c weft {when} -l {option.removeprefix('--')}{takes} -d '{_quiet(text)}'"
     if names_at(node.path):
-        yield f'complete -c weft {when} -a "({names_at(node.path)})"'
+        first = f"{_fish_place(node)}; and {_FISH_WORDS} -eq {len(node.path.split()) + 1}"
+        yield f"complete -c weft -n '{first}' -a '({names_at(node.path)})'"
 
 
 def _fish_place(node: CommandNode) -> str:
