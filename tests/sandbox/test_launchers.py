@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clawft.sandbox.bounds import FoldersAround, bounds_of
-from clawft.sandbox.own_folders import PYTHONS, with_own
+from clawft.sandbox.cell import PYTHONS, with_own
 from tests.requirements import requirement
 from tests.sandbox.held import LEVELS, House
 

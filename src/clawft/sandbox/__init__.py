@@ -5,7 +5,7 @@
 | what a child may touch | `bounds`, with `home_places` and where its `program` lies; `settled_rules` for this disk |
 | what of a workspace nobody but a person writes | `deciding` |
 | what holds it | `probe` finds the means, `means` remembers them: `bwrap` or `landlock`, `seccomp`, `split_folder` |
-| a command to start | `cell` puts both together, with its `pipes`, `own_folders` and a `temporary` one |
+| a command to start | `cell` puts both together, with its `pipes` and a `temporary` folder |
 | a network of a few hosts | `door`, opened inside by `opening` |
 | its end | `group`, `removal` |
 | what a run needed | `observed_run`, and the `proposal` made of it |

@@ -15,7 +15,6 @@ from msgspec import Struct
 from clawft.errors import SpawnFailed
 from clawft.sandbox import bwrap, pipes, seccomp
 from clawft.sandbox.bounds import ANY_HOST, NAME_LOOKUP, RUNNING, Bounds, PathRule, access_to, is_within
-from clawft.sandbox.own_folders import with_own
 from clawft.sandbox.probe import Means, hard_limit, tasks_among_all
 from clawft.sandbox.settled_rules import settled
 from clawft.sandbox.split_folder import taken_apart
@@ -33,6 +32,19 @@ ALSO_STEERING = frozenset(
     "RES_OPTIONS TZDIR".split()
 )
 """The C library keeps these, too, from programs that have more rights than whoever starts them."""
+
+OWN_FOLDERS = {
+    "XDG_CACHE_HOME": "",  # uv, pip, pipx, deno, corepack, and everybody who keeps to the custom
+    "npm_config_cache": "/npm",
+    "PNPM_HOME": "/pnpm",  # else pnpm makes its store in the workspace
+    "UV_TOOL_DIR": "/uv-tools",  # uvx locks it before it runs anything
+    "PIPX_HOME": "/pipx",
+    "PIPX_BIN_DIR": "/pipx/bin",  # pipx makes the next two at each start, used or not
+    "PIPX_MAN_DIR": "/pipx/man",
+    "CLAWFT_HOME": "/clawft",  # one that is made with our own library: our home is out of its sight
+}
+"""Variable → below its own folder. The user's data (`XDG_DATA_HOME`) stays where it is: honest servers read it."""
+PYTHONS = "UV_PYTHON_INSTALL_DIR"
 
 
 class CellStart(Struct, frozen=True):
@@ -258,6 +270,25 @@ def kept_apart(env: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
 
 def _steers(name: str) -> bool:
     return name.startswith(STEERING) or name in ALSO_STEERING
+
+
+def with_own(bounds: Bounds, env: Mapping[str, str]) -> dict[str, str]:
+    """These variables, and, unless they say so, where programs that fetch others keep them: those of the user are
+    shared by all, and so for reading only.
+    """
+    if not bounds.own:
+        return dict(env)
+    own = {name: bounds.own + folder for name, folder in OWN_FOLDERS.items()}
+    if not _sees_pythons(bounds, env):
+        own[PYTHONS] = f"{bounds.own}/uv-python"
+    return {**own, **env}
+
+
+def _sees_pythons(bounds: Bounds, env: Mapping[str, str]) -> bool:
+    """Whether uv finds interpreters it has fetched for the user: those it needs only to read."""
+    data = env.get("XDG_DATA_HOME") or f"{env.get('HOME') or bounds.home}/.local/share"
+    folder = f"{data}/uv/python"
+    return os.path.isdir(folder) and access_to(os.path.realpath(folder), bounds.rules) != "hide"
 
 
 def lacks(bounds: Bounds, means: Means) -> str:
