@@ -214,3 +214,18 @@ def test_what_lies_where_servers_are_looked_for_and_is_passed_by_is_told(run: An
     shutil.rmtree(folder)
     folder.write_text("")
     assert "mcp_servers is no folder, so it names no server" in run("config", "check").out
+
+
+@requirement("AGENT-14")
+def test_an_agent_without_settings_is_told_where_others_have_some(run: Any, home: Path) -> None:
+    assert run("tools", "list", "shell", "--agent", "reveiwer").err == ""
+    file = home / "agents" / "reviewer" / "config.toml"
+    file.parent.mkdir(parents=True, mode=0o700)
+    file.write_text('[tools]\ndeny = ["shell__*"]\n')
+    file.chmod(0o600)
+    assert "has no settings" not in run("tools", "list", "shell", "--agent", "reviewer").err
+    mistyped = run("tools", "list", "shell", "--agent", "reveiwer")
+    assert mistyped.code == 0
+    assert mistyped.err.splitlines() == [
+        "weft: agent 'reveiwer' has no settings, those for all agents apply, did you mean 'reviewer'?"
+    ]

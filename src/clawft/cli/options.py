@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clawft.cli.main import begin_loop
 from clawft.cli.parser import Options, Parser, folder
-from clawft.config.places import DEFAULT_AGENT, home_folder
+from clawft.config.places import DEFAULT_AGENT, agent_file, agents_with_settings, home_folder
 
 if TYPE_CHECKING:  # help and wrong usage need neither
     import logging
@@ -72,12 +73,26 @@ def loaded(options: Options) -> LoadedSettings:
     from clawft.config.load import load  # brings the policies
 
     place = (home_folder(), Path(options.workspace), options.agent)
+    _warn_of_unknown(options.agent, place[0])
     if not options.mcp_config:
         return load(*place, overrides(options))
     from clawft.config.mcp_config import allowed_in, delegation_in  # only for those who bring a file along
 
     given = options.mcp_config
     return load(*place, overrides(options) | delegation_in(given), allowed_in(given))
+
+
+@cache  # once, however often settings are read
+def _warn_of_unknown(agent: str, home: Path) -> None:
+    """A mistyped name would lose what that agent is denied, and nobody would see it."""
+    if agent == DEFAULT_AGENT or agent_file(home, agent).is_file():
+        return
+    known = agents_with_settings(home)
+    if known:
+        from clawft.cli.screen import tell  # only for those who mistyped
+        from clawft.errors import did_you_mean
+
+        tell(f"weft: agent {agent!r} has no settings, those for all agents apply{did_you_mean(agent, known)}")
 
 
 def settings(options: Options) -> Settings:

@@ -57,6 +57,14 @@ def agent_file(home: Path, agent: str) -> Path:
     return agent_folder(home, agent) / "config.toml"
 
 
+def agents_with_settings(home: Path) -> list[str]:
+    try:
+        names = sorted(os.listdir(home / "agents"))
+    except OSError:
+        return []
+    return [name for name in names if (home / "agents" / name / "config.toml").is_file()]
+
+
 def servers_folder(home: Path) -> Path:
     """One file for each server of the user."""
     return home / "mcp_servers"
