@@ -1,6 +1,6 @@
 """Which waiter gets which answer."""
 
-from clawft.wire.correlate import OpenRequests
+from clawft.wire.correlate import MAX_GIVEN_UP, OpenRequests
 from tests.requirements import requirement
 
 
@@ -40,6 +40,20 @@ def test_a_late_answer_finds_nobody() -> None:
     waiting.close(id)
     waiting.close(id)
     assert waiting.take(b"%d" % id) is None
+    assert waiting.dropped == 0  # we gave it up: that is not the fault of whoever answers
+    assert waiting.take(b"%d" % id) is None
+    assert waiting.dropped == 1
+
+
+@requirement("WIRE-05")
+def test_no_more_than_the_last_requests_that_were_given_up_are_remembered() -> None:
+    waiting: OpenRequests[str] = OpenRequests()
+    ids = [waiting.open("a") for _ in range(MAX_GIVEN_UP + 1)]
+    for id in ids:
+        waiting.close(id)
+    for id in ids:
+        waiting.take(b"%d" % id)
+    assert waiting.dropped == 1
 
 
 @requirement("WIRE-07")

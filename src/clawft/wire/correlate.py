@@ -6,14 +6,19 @@ from typing import Generic, TypeVar
 
 Slot = TypeVar("Slot")
 
+MAX_GIVEN_UP = 256
+"""Requests nobody waits for any more whose answers are still expected; the oldest are forgotten first."""
+
 
 class OpenRequests(Generic[Slot]):
-    """Open requests by their id. Unknown, late and second answers are counted, never delivered."""
+    """Open requests by their id. Unknown and second answers are counted, late ones are not: none is delivered."""
 
     def __init__(self) -> None:
         self._slots: dict[bytes, Slot] = {}
         self._last = 0
+        self._given_up: dict[bytes, None] = {}
         self.dropped = 0
+        """Answers to nothing we asked."""
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -38,12 +43,22 @@ class OpenRequests(Generic[Slot]):
         """The waiter of this answer, exactly once."""
         slot = self._slots.pop(id, None)
         if slot is None:
-            self.dropped += 1
+            self._drop(id)
         return slot
 
     def close(self, id: int | bytes) -> None:
-        """Nobody waits any more; a late answer will be dropped."""
-        self._slots.pop(id if isinstance(id, bytes) else b"%d" % id, None)
+        """Nobody waits any more; a late answer will be dropped, and is no fault of whoever gives it."""
+        id = id if isinstance(id, bytes) else b"%d" % id
+        if self._slots.pop(id, None) is not None:
+            self._given_up[id] = None
+            if len(self._given_up) > MAX_GIVEN_UP:
+                del self._given_up[next(iter(self._given_up))]
+
+    def _drop(self, id: bytes) -> None:
+        if id in self._given_up:
+            del self._given_up[id]
+        else:
+            self.dropped += 1
 
     def drain(self) -> list[Slot]:
         """The link is gone: everyone who waits."""

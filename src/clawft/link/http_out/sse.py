@@ -240,10 +240,11 @@ class SseLink(ClientLink):
         return self._give(message)
 
     def _give(self, message: Response | Failure) -> bool:
+        dropped = self._waiting.dropped
         waiter = self._waiting.take(message.id)
         if waiter is not None and not waiter.done():
             waiter.set_result(message)
-        self._unasked += waiter is None
+        self._unasked += self._waiting.dropped - dropped
         return waiter is not None
 
     def _spoil(self, head: bytes, error: MessageTooLong) -> None:
