@@ -655,3 +655,15 @@ def test_allowed_tools_of_foreign_json_hold_for_all_tools_and_widen_nothing(run:
 
 def listed(done: Any) -> list[str]:
     return [tool["name"] for tool in done.json["tools"]]
+
+
+@requirement("MGR-19")
+def test_servers_that_rest_until_they_are_called_are_not_said_to_be_down(run: Any, home: Path) -> None:
+    home.mkdir(exist_ok=True)
+    (home / "config.toml").write_text("[pool]\nmax_connections = 1\n")
+    for name in ("one", "two"):
+        assert run("servers", "add", name, "--", sys.executable, str(TINY)).code == 0
+    run("tools", "list")  # from now on their lists are known
+    listed = run("tools", "list")
+    assert "not ready" not in listed.err
+    assert {"one__echo", "two__echo"} <= set(listed.out.split())

@@ -36,7 +36,7 @@ async def start_servers(app: App, tool: str = "", only: Collection[str] = ()) ->
     how_many = counted(len(only or app.servers.wanted), "server")
     await WaitingTalk(f"starting {how_many}").during(_start(app, only))
     for each in app.pool.status():
-        if each.status not in RUNNING:
+        if each.status not in RUNNING and not each.rests:
             tell(f"weft: server {each.name}: {cut(one_line(why_down(each)), SHOWN_CELLS)}")
 
 

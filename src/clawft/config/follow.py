@@ -109,7 +109,7 @@ class ServerFiles:
             await pool.settled(START_SECONDS)
         for name in needed:
             status = pool.server_status(name)
-            if status.status not in RUNNING:
+            if status.status not in RUNNING and not status.rests:
                 down[name] = f"{name}: {status.error or f'not ready after {START_SECONDS:g} s'}"
         if down:
             first = next(iter(down))

@@ -88,6 +88,8 @@ class ServerStatus(Struct, frozen=True):
     """What we wait for, while it is being opened."""
     scope: str = ""
     """The layer of the configuration it came from: user, workspace, agent, command line."""
+    rests: bool = False
+    """It is opened when it is called: there are more servers than places."""
 
 
 class Pool:
@@ -279,6 +281,7 @@ class Pool:
             left_out=tuple(map(words, upstream.answers.left_out)) if upstream.answers is not None else (),
             step=upstream.step,
             scope=spec.scope,
+            rests=upstream.rests,
         )
 
     async def settled(self, seconds: float) -> None:

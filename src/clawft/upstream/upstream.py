@@ -124,6 +124,11 @@ class Upstream:
 
     # ── from outside ─────────────────────────────────────────────────────────────────────────────────────────────────
 
+    @property
+    def rests(self) -> bool:
+        """Nothing is wrong with it: it is opened when it is called."""
+        return self.state is ServerState.PENDING and not self._wanted.is_set()
+
     def start(self, *, rest: bool = False) -> None:
         """Begin, or begin again after having given up. `rest`: open only when it is called."""
         if self._life is None or self._life.done():
