@@ -6,14 +6,18 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec import Struct
+
 from clawft.errors import Busy, NotApproved, ToolNotFound
-from clawft.guard.audit_lines import AuditLines, Happened
-from clawft.model import Call, Kind, Next, Origin, Reply, Tool
+from clawft.model import Call, Caller, Kind, Next, Origin, Reply, Tool
 
 if TYPE_CHECKING:  # loaded with the first lines
     from concurrent.futures import Future, ThreadPoolExecutor
+
+    from clawft.guard.audit_lines import AuditLines
 
 FLUSH_SECONDS = 0.1
 MAX_WAITING = 20_000
@@ -40,11 +44,22 @@ class Sink(Protocol):
         ...
 
 
+class Happened(Struct, gc=False):
+    """What the hot path notes; the line is made later, in the batch."""
+
+    when: float
+    call: Call
+    verdict: str
+    outcome: str
+    seconds: float
+    size: int
+
+
 class Audit:
     def __init__(self, sink: Sink, *, values: bool = False) -> None:
         """`values`: write the arguments themselves, not only their digest."""
         self._sink = sink
-        self._lines = AuditLines(values=values)
+        self._values = values
         self._waiting: list[Happened] = []
         self._held_up: list[bytes] = []
         """Lines whose batch could not be written yet; touched by whoever writes, and nobody else, like the next two."""
@@ -54,6 +69,12 @@ class Audit:
         self._timer: asyncio.TimerHandle | None = None
         self._writer: ThreadPoolExecutor | None = None
         self._writing: Future[None] | None = None
+
+    @cached_property
+    def _lines(self) -> AuditLines:
+        from clawft.guard.audit_lines import AuditLines  # whoever only lists writes nothing
+
+        return AuditLines(values=self._values)
 
     def applies(self, tool: Tool, origin: Origin) -> bool:
         return True
@@ -138,7 +159,7 @@ class Audit:
         """
         try:
             self._held_up += map(self._lines.of, batch)
-            lost = [self._lines.of_loss(self._lost)] if self._lost else []
+            lost = [self._lines.of(_loss(self._lost))] if self._lost else []
             self._sink.append([*lost, *self._held_up], seconds)
         except (Busy, OSError):
             raise
@@ -152,6 +173,12 @@ class Audit:
         log.error("audit: %d lines could not be written: %s", len(self._held_up), _why(failed))
         self._lost += len(self._held_up)
         self._held_up = []
+
+
+def _loss(count: int) -> Happened:
+    """In place of so many lines that could not be written, nor held any longer."""
+    no_call = Call(Caller(), "weft audit", Tool("weft audit", b""), Origin("weft"))
+    return Happened(_now(), no_call, "", f"lost:{count} lines", 0.0, 0)
 
 
 def _why(failed: Exception) -> str:

@@ -1,4 +1,4 @@
-"""A line of the audit: what is noted of a call, and how it is written."""
+"""How a line of the audit is written. Loaded with the first: whoever only lists writes none."""
 
 from __future__ import annotations
 
@@ -6,23 +6,16 @@ import os
 import time
 from binascii import hexlify
 from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Struct
 
-from clawft.model import Call, Caller, Origin, Tool
+from clawft.model import Call, Caller
 from clawft.wire.visible import make_visible
 
-
-class Happened(Struct, gc=False):
-    """What the hot path notes; the line is made later, in the batch."""
-
-    when: float
-    call: Call
-    verdict: str
-    outcome: str
-    seconds: float
-    size: int
+if TYPE_CHECKING:  # what is noted, by whoever has these lines written
+    from clawft.guard.audit import Happened
 
 
 class AuditLines:
@@ -39,8 +32,6 @@ class AuditLines:
 
     def of(self, happened: Happened) -> bytes:
         """One JSON object, put together from parts that hardly ever change: this runs for every call there is."""
-        from hashlib import sha256  # loads OpenSSL; whoever only lists writes nothing
-
         call = happened.call
         second = int(happened.when)
         if second != self._second:
@@ -63,13 +54,6 @@ class AuditLines:
             b"" if call.origin.trusted else b',"trusted":false',
             values,
         )
-
-    def of_loss(self, count: int) -> bytes:
-        """In place of so many lines that could not be written, nor held any longer."""
-        return self.of(Happened(time.time(), _NO_CALL, "", f"lost:{count} lines", 0.0, 0))
-
-
-_NO_CALL = Call(Caller(), "weft audit", Tool("weft audit", b""), Origin("weft"))
 
 
 def _has_values(call: Call) -> bool:
