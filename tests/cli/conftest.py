@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.sandbox.held import means
+
 SECONDS = 60.0
 
 
@@ -52,3 +54,11 @@ def run(weft: list[str], workspace: Path, environment: Mapping[str, str]) -> Run
         return Done(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def bubblewrap() -> None:
+    """Skipped, loudly, where it is missing: the servers of these tests use files among the temporary ones, where
+    Landlock, which holds them then, refuses what bubblewrap lets them have.
+    """
+    means("bwrap")

@@ -155,6 +155,7 @@ ALSO: tuple[tuple[str, dict[str, Any], str], ...] = (
 
 @requirement("POOL-17", "POOL-18")
 @pytest.mark.parametrize(("method", "params", "granted"), ALSO)
+@pytest.mark.usefixtures("bubblewrap")
 async def test_watching_and_completing_are_uses_too(
     tmp_path: Path, method: str, params: dict[str, Any], granted: str
 ) -> None:
@@ -193,6 +194,7 @@ async def test_a_template_that_two_servers_have_is_completed_by_the_one_it_is_li
 
 
 @requirement("POOL-18")
+@pytest.mark.usefixtures("bubblewrap")
 async def test_the_person_is_asked_before_a_resource_is_watched_but_not_for_each_letter_typed(tmp_path: Path) -> None:
     assert (await weft(tmp_path, "servers", "add", "one", "--", PYTHON, str(WHISPER))).returncode == 0
     async with mcp_server(tmp_path) as pipe:

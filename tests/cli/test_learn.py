@@ -45,6 +45,7 @@ def weft(tmp_path: Path, home: Path, *words: str) -> subprocess.CompletedProcess
 
 
 @requirement("POOL-22")
+@pytest.mark.usefixtures("bubblewrap")
 def test_what_a_run_used_is_proposed_stored_and_enough(tmp_path: Path, home: Path) -> None:
     if shutil.which("strace") is None:
         system.missing("strace")
@@ -121,6 +122,7 @@ def test_one_that_does_not_start_anyway_says_why(tmp_path: Path, home: Path) -> 
 
 
 @requirement("POOL-22")
+@pytest.mark.usefixtures("bubblewrap")
 def test_a_server_that_knows_it_is_watched_gets_nothing_dangerous(tmp_path: Path, home: Path) -> None:
     """And what is stored lets it write nothing that runs later."""
     if shutil.which("strace") is None:
@@ -142,6 +144,7 @@ def test_a_server_that_knows_it_is_watched_gets_nothing_dangerous(tmp_path: Path
 
 
 @requirement("POOL-22")
+@pytest.mark.usefixtures("bubblewrap")
 def test_a_server_from_the_command_line_has_no_file_to_store_it_in(tmp_path: Path, home: Path) -> None:
     if shutil.which("strace") is None:
         system.missing("strace")

@@ -150,6 +150,7 @@ def test_a_server_made_with_our_own_library_runs_behind_us(run: Any, home: Path)
 
 
 @requirement("POOL-03", "F9b-A03")
+@pytest.mark.usefixtures("bubblewrap")
 async def test_how_many_are_connected_is_the_users_to_say(tmp_path: Path) -> None:
     home = Path(environment(tmp_path)["CLAWFT_HOME"])
     home.mkdir(exist_ok=True)
