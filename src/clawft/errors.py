@@ -273,11 +273,15 @@ class RequestTimeout(LinkError):
 
 
 class NeedsAuth(LinkError):
-    """A login is needed. `challenge` is the WWW-Authenticate header, for whoever logs in."""
+    """A login is needed. `challenge` is the WWW-Authenticate header, for whoever logs in.
 
-    def __init__(self, message: str, *, challenge: str = "", hint: str = "") -> None:
+    `passing`: it was sent no login, so that it costs nobody anything to ask again whether it still wants one.
+    """
+
+    def __init__(self, message: str, *, challenge: str = "", hint: str = "", passing: bool = False) -> None:
         super().__init__(message, hint=hint)
         self.challenge = challenge
+        self.passing = passing
 
 
 class LinkRefused(LinkError):

@@ -54,7 +54,7 @@ async def test_a_server_that_is_missing_is_named_with_its_reason_and_hides_no_ot
         while TOOL not in (listed := await names(pipe)) or "well__echo" not in listed:
             await until_changed(pipe)
         row = (await missing(pipe))["gone"]
-        assert (row["state"], row["command"]) == ("failed", "weft servers test gone")
+        assert (row["state"], row["command"]) == ("failed", "weft servers reconnect gone")
         assert "/no/such/program" in row["why"]
         pipe.others.clear()
         (folder / "gone.toml").unlink()

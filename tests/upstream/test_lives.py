@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from clawft.errors import UNSUPPORTED_REVISION, ClawftError, JsonRpcFailure, LinkClosed
+from clawft.errors import UNSUPPORTED_REVISION, ClawftError, JsonRpcFailure, LinkClosed, NotConnected
 from clawft.gateway.core import Gateway
 from clawft.link.memory import Scripted
 from clawft.model import Era
+from clawft.provider.server.client import PoolClient
 from clawft.provider.server.upstreams import UpstreamProviders
 from clawft.upstream import backoff, health
 from clawft.upstream.state import ServerState
@@ -100,6 +101,9 @@ async def test_a_ping_that_is_refused_after_it_was_taken_is_a_miss(
 # ── addresses ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+DOWN: dict[str, Scripted] = {"server/discover": LinkClosed("cannot be reached")}
+
+
 @requirement("POOL-13")
 @pytest.mark.parametrize("called", [False, True])
 async def test_an_address_that_was_given_up_comes_back_by_itself_or_with_the_next_call(
@@ -107,14 +111,51 @@ async def test_an_address_that_was_given_up_comes_back_by_itself_or_with_the_nex
 ) -> None:
     monkeypatch.setattr(backoff, "FIRST_PROBE_SECONDS", 60.0 if called else 0.05)
     monkeypatch.setattr(backoff, "AGAIN_SECONDS", 0.0)
-    down: dict[str, Scripted] = {"server/discover": LinkClosed("cannot be reached")}
-    async with pool(tmp_path, ways := Tables({"a": down})) as mine:
+    async with pool(tmp_path, ways := Tables({"a": DOWN})) as mine:
         await mine.connect(table("a", url="http://127.0.0.1:9/mcp"))
         await until(lambda: state(mine, "a") is ServerState.FAILED)
         ways.tables["a"] = answers("one")
         if called:
             await mine.get("a")
         await until(lambda: state(mine, "a") is ServerState.CONNECTED)
+
+
+@requirement("POOL-13", "POOL-14")
+async def test_a_server_that_was_given_up_stays_failed_with_its_reason_while_it_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would come and go once a minute, and with it what agents are told about missing servers."""
+    monkeypatch.setattr(backoff, "FIRST_PROBE_SECONDS", 0.01)
+    monkeypatch.setattr(backoff, "LONGEST_PROBE_SECONDS", 0.01)
+    async with pool(tmp_path, ways := Tables({"a": DOWN})) as mine:
+        await mine.connect(table("a", url="http://127.0.0.1:9/mcp"))
+        await until(lambda: state(mine, "a") is ServerState.FAILED)
+        seen: list[tuple[ServerState, str]] = []
+        mine.news.state_changed.listen(lambda one: seen.append((one.state, one.error)))
+        tries = len(ways.links["a"])
+        await until(lambda: len(ways.links["a"]) >= tries + 3)
+        assert (seen, mine.server_status("a").error) == ([], "cannot be reached")
+        assert len(mine.slots) <= 1, "a place only while it is tried"
+        ways.tables["a"] = answers("one")
+        await until(lambda: state(mine, "a") is ServerState.CONNECTED)
+        assert seen == [(ServerState.CONNECTED, "")]
+
+
+@requirement("POOL-13", "MGR-16")
+async def test_who_names_the_server_has_it_tried_again_too_and_is_told_what_a_person_can_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backoff, "FIRST_PROBE_SECONDS", 60.0)
+    monkeypatch.setattr(backoff, "AGAIN_SECONDS", 0.0)
+    async with pool(tmp_path, ways := Tables({"a": DOWN})) as mine:
+        client = PoolClient(mine, UpstreamProviders(mine, Gateway()))
+        await mine.connect(table("a", url="http://127.0.0.1:9/mcp"))
+        await until(lambda: state(mine, "a") is ServerState.FAILED)
+        with pytest.raises(NotConnected) as down:
+            await client.call_tool("a", "one", {})
+        assert down.value.hint == "weft servers reconnect a"
+        ways.tables["a"] = answers("one")
+        assert (await client.call_tool("a", "one", {})).content == [{"type": "text", "text": "called"}]
 
 
 @requirement("POOL-13")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # loaded with the tool
     from clawft.upstream.pool import Pool
     from clawft.upstream.upstream import Upstream
 
-COMMANDS = {ServerState.FAILED: "weft servers test", ServerState.NEEDS_AUTH: "weft auth login"}
+COMMANDS = {ServerState.FAILED: "weft servers reconnect", ServerState.NEEDS_AUTH: "weft auth login"}
 """For the states in which a server has no tools to call: what the person types before its name."""
 
 

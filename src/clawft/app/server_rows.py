@@ -121,6 +121,7 @@ def _running(app: App, status: ServerStatus) -> ServerRow:
         faults=status.faults,
         lost=status.lost,
         stderr=status.stderr,
+        next=f"weft servers reconnect {name}" if status.status == "failed" else "",
     )
 
 
@@ -130,7 +131,7 @@ async def _with_withheld(app: App, row: ServerRow) -> ServerRow:
         count = await _count_withheld(app, row)
     except (NotConnected, ServerNotFound):
         count = 0
-    return replace(row, withheld=count, next=f"weft approvals diff {row.name}" if count else "")
+    return replace(row, withheld=count, next=f"weft approvals diff {row.name}" if count else row.next)
 
 
 async def _count_withheld(app: App, row: ServerRow) -> int:
@@ -158,7 +159,7 @@ def _error(status: ServerStatus, login: str) -> str:
     if login:
         return f"{status.error}; log in here: {login}"
     if status.step and not status.error:
-        from clawft.upstream.upstream import not_ready  # loaded with the servers
+        from clawft.upstream.reasons import not_ready  # loaded with the servers
 
         return not_ready(round(status.seconds), status.step)
     return status.error

@@ -34,11 +34,12 @@ from clawft.upstream.offer.lists import Parts
 from clawft.upstream.offer.room import Room
 from clawft.upstream.plan import plan
 from clawft.upstream.private_sessions import PrivateSessions
+from clawft.upstream.reasons import words
 from clawft.upstream.session.session import Session
 from clawft.upstream.slots import MAX_CONNECTIONS, Slots
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import ServerState
-from clawft.upstream.upstream import Upstream, words
+from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc.messages import Notification, Request
 
 CONNECT_SECONDS = 30.0

@@ -29,6 +29,9 @@ class ServerEvent(Enum):
     DISABLE = "disable"
 
 
+GIVEN_UP = (ServerState.FAILED, ServerState.NEEDS_AUTH)
+"""Nobody can be served. It may be tried again all the same, and stays what it is until that has succeeded."""
+
 MOVES = {
     ServerState.DISABLED: {ServerEvent.ENABLE: ServerState.PENDING, ServerEvent.DISABLE: ServerState.DISABLED},
     ServerState.PENDING: {
@@ -55,8 +58,20 @@ MOVES = {
         ServerEvent.CHALLENGED: ServerState.NEEDS_AUTH,
         ServerEvent.DISABLE: ServerState.DISABLED,
     },
-    ServerState.NEEDS_AUTH: {ServerEvent.ENABLE: ServerState.PENDING, ServerEvent.DISABLE: ServerState.DISABLED},
-    ServerState.FAILED: {ServerEvent.ENABLE: ServerState.PENDING, ServerEvent.DISABLE: ServerState.DISABLED},
+    ServerState.NEEDS_AUTH: {
+        ServerEvent.ENABLE: ServerState.PENDING,
+        ServerEvent.OPENED: ServerState.CONNECTED,
+        ServerEvent.CHALLENGED: ServerState.NEEDS_AUTH,
+        ServerEvent.LOST: ServerState.PENDING,
+        ServerEvent.DISABLE: ServerState.DISABLED,
+    },
+    ServerState.FAILED: {
+        ServerEvent.ENABLE: ServerState.PENDING,
+        ServerEvent.OPENED: ServerState.CONNECTED,
+        ServerEvent.CHALLENGED: ServerState.NEEDS_AUTH,
+        ServerEvent.GAVE_UP: ServerState.FAILED,
+        ServerEvent.DISABLE: ServerState.DISABLED,
+    },
 }
 
 

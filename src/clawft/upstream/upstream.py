@@ -20,22 +20,22 @@ from clawft.errors import (
 )
 from clawft.link.faults import Faults
 from clawft.model import Era, Tool
-from clawft.store.concealed_secrets import conceal
-from clawft.upstream import backoff
-from clawft.upstream.backoff import Backoff, is_final
+from clawft.upstream.backoff import Backoff
+from clawft.upstream.comeback import Comeback, judge, note
 from clawft.upstream.flights import Flight, sharer
 from clawft.upstream.gate import Gate
 from clawft.upstream.health import MAX_MISSES, Health, HealthFinding
 from clawft.upstream.interest.interest import Interest
 from clawft.upstream.interest.telling import keep_told
 from clawft.upstream.offer.cache import SchemaCache
-from clawft.upstream.offer.lists import Lists, NoLists
+from clawft.upstream.offer.lists import LIST_CHANGED, Lists, NoLists
 from clawft.upstream.offer.server_offer import ServerOffer
+from clawft.upstream.reasons import not_connected, not_ready, words_of
 from clawft.upstream.session.capabilities import declared
 from clawft.upstream.session.opening import open_session
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.state import ServerEvent, ServerState, move
+from clawft.upstream.state import GIVEN_UP, ServerEvent, ServerState, move
 from clawft.wire.jsonrpc.messages import Notification, Request
 
 if TYPE_CHECKING:  # a promise of others, that nobody asks for at run time
@@ -43,16 +43,8 @@ if TYPE_CHECKING:  # a promise of others, that nobody asks for at run time
 
 OPEN_SECONDS = 60.0
 """For everything until a server is ready: start, handshake, lists."""
-MAX_ERROR_CHARS = 2_000
-"""Of why a server is not there, as it is told."""
 
 log = logging.getLogger("clawft.upstream")
-
-LIST_CHANGED = {
-    "notifications/tools/list_changed",
-    "notifications/prompts/list_changed",
-    "notifications/resources/list_changed",
-}
 
 
 class Upstream:
@@ -72,8 +64,7 @@ class Upstream:
         self._changed = asyncio.Event()
         self._wanted = asyncio.Event()
         """Set while it is to be open; a server that rests waits for it."""
-        self._again = asyncio.Event()
-        """Set when somebody wants an address that was given up to be tried before its time."""
+        self._comeback = Comeback()
         self._callers = 0
         self._beside: set[asyncio.Task[None]] = set()
         self.tried = asyncio.Event()
@@ -139,8 +130,8 @@ class Upstream:
                 self.tried.set()
             else:
                 self._wanted.set()
-        elif self.state is ServerState.FAILED:
-            self._again.set()
+        else:
+            self._comeback.call(at_once=True)
 
     async def stop(self) -> None:
         """Ends whatever runs; may be called twice."""
@@ -159,10 +150,10 @@ class Upstream:
         if self.session is not None and self.state in (ServerState.CONNECTED, ServerState.DEGRADED):
             return self.session
         self._callers += 1
-        self._try_again()
+        self._comeback.call()
         try:
             async with asyncio.timeout(seconds):
-                while self.state is ServerState.PENDING:
+                while self.state is ServerState.PENDING or self._comeback.trying:
                     self._surroundings.slots.claim(self)
                     self._wanted.set()
                     self._changed.clear()
@@ -175,13 +166,6 @@ class Upstream:
             raise self._not_connected(self.error or self.state.value)
         return self.session
 
-    def _try_again(self) -> None:
-        """An address that was given up, for a call; not if it has just been tried."""
-        alive = self._life is not None and not self._life.done()
-        if alive and self.state is ServerState.FAILED and time.monotonic() - self.since >= backoff.AGAIN_SECONDS:
-            self._move(ServerEvent.ENABLE)
-            self._again.set()
-
     def absence(self) -> NotConnected | None:
         """Why nobody knows what it offers; None if somebody does."""
         if self.answers is not None:
@@ -189,10 +173,7 @@ class Upstream:
         return self._not_connected(self.error or not_ready(time.monotonic() - self.since, self.step))
 
     def _not_connected(self, why: str) -> NotConnected:
-        command = "reconnect" if self.state is ServerState.FAILED else "status"
-        return NotConnected(
-            f"{self.spec.name} is not connected: {why}", hint=f"weft servers {command} {self.spec.name}"
-        )
+        return not_connected(self.spec.name, self.state, why)
 
     # ── as a holder of a place ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -228,27 +209,13 @@ class Upstream:
                 continue
             self.error = self.last_loss = words_of(error)
             wait = self._judge(error)
-            if wait is None or not self._callers:
+            if self.state in GIVEN_UP or not self._callers:
                 self._surroundings.slots.leave(self)
             await self._close_session()
             self.tried.set()
             if wait is None:
                 return
-            await self._pause(wait)
-
-    async def _pause(self, seconds: float) -> None:
-        """Before the next try. Who has given up an address does not wait for it if somebody calls."""
-        if self.state is not ServerState.FAILED:
-            await asyncio.sleep(seconds)
-            return
-        self._again.clear()
-        try:
-            async with asyncio.timeout(seconds):
-                await self._again.wait()
-        except TimeoutError:
-            log.debug("%s: is it back?", self.spec.name)
-        if self.state is ServerState.FAILED:
-            self._move(ServerEvent.ENABLE)
+            await self._comeback.pause(self.state, wait)
 
     async def _one_life(self) -> ClawftError | OSError | None:
         """From opening to the end: why it ended, or None if it gave way to another."""
@@ -264,20 +231,17 @@ class Upstream:
 
     def _judge(self, error: ClawftError | OSError) -> float | None:
         """Where this leaves us, and how long to wait before the next try; None if there is none."""
+        self._comeback.tried()
         if isinstance(error, NeedsAuth):
             self.challenge = error.challenge
-            self._move(ServerEvent.CHALLENGED)
-            return None
-        if self.state is not ServerState.PENDING:
-            self._move(ServerEvent.LOST)
-        wait = None if is_final(error) else self.backoff.next_wait(time.monotonic())
-        if wait is None:
-            log.error("%s: given up: %s", self.spec.name, self.error)
-            self._move(ServerEvent.GAVE_UP)
-            return self.backoff.next_probe() if self.spec.url and not is_final(error) else None
-        log.warning("%s: %s; next try in %.1f s", self.spec.name, self.error, wait)
-        self._tell_state()
-        return wait
+        before = self.state
+        verdict = judge(before, error, self.backoff, is_address=bool(self.spec.url))
+        for event in verdict.moves:
+            self._move(event)
+        note(f"{self.spec.name}: {self.error}", before, self.state, verdict)
+        if self.state is ServerState.PENDING:
+            self._tell_state()
+        return verdict.wait
 
     async def _connect(self) -> None:
         self._loss = asyncio.get_running_loop().create_future()
@@ -293,6 +257,7 @@ class Upstream:
         self.error = ""
         self.health.begin()
         self.backoff.worked()
+        self._comeback.tried()
         self.used = time.monotonic()
         self._move(ServerEvent.OPENED)
         if self.tried.is_set():
@@ -317,8 +282,7 @@ class Upstream:
 
     async def _until_lost(self) -> ClawftError | None:
         """Healthy until the link says otherwise, or three checks in a row go unanswered."""
-        loss = self._loss
-        if loss is None:
+        if (loss := self._loss) is None:
             return NotConnected(f"{self.spec.name} was never connected")
         while True:
             await self.health.rest(loss)
@@ -328,8 +292,7 @@ class Upstream:
                 return NotConnected(f"{MAX_MISSES} health checks in a row went unanswered")
 
     async def _is_well(self) -> bool:
-        session = self.session
-        if session is None:
+        if (session := self.session) is None:
             return True  # lost this very moment, and heard of in the next
         found = await self.health.check(session)
         if found is HealthFinding.WELL or self.session is not session:
@@ -409,25 +372,13 @@ class Upstream:
     # ── moves ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _move(self, event: ServerEvent) -> None:
-        self.state = move(self.state, event)
+        before, self.state = self.state, move(self.state, event)
+        if before is self.state and before in GIVEN_UP:
+            self._changed.set()  # tried in vain: news for who waits for that try alone
+            return
         self.since = time.monotonic()
         self._tell_state()
 
     def _tell_state(self) -> None:
         self._changed.set()
         self._surroundings.state_changed(self)
-
-
-def not_ready(seconds: float, step: str) -> str:
-    """Without an error of its own: then it is waited for."""
-    return f"not ready after {seconds:.3g} s" + (f": no answer to {step} yet" if step else "")
-
-
-def words_of(error: Exception) -> str:
-    """As it is told and logged."""
-    return words(str(error))
-
-
-def words(said: str) -> str:
-    """A server's own may be megabytes, and repeat the key it was given."""
-    return conceal(said[: 2 * MAX_ERROR_CHARS])[:MAX_ERROR_CHARS]

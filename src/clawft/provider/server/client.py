@@ -8,12 +8,13 @@ from typing import Any, NoReturn, Protocol
 import msgspec
 from msgspec import Struct
 
-from clawft.errors import NotConnected, ProtocolFailure, ResourceNotFound, ServerNotFound
+from clawft.errors import ProtocolFailure, ResourceNotFound, ServerNotFound
 from clawft.model import CallToolResult, Resource, ResourceContent
 from clawft.provider.server.upstream import UpstreamProvider
 from clawft.provider.server.upstreams import UpstreamProviders
 from clawft.upstream.pool import Pool
-from clawft.upstream.state import ServerState
+from clawft.upstream.reasons import not_connected
+from clawft.upstream.state import GIVEN_UP
 
 
 class McpClient(Protocol):
@@ -34,7 +35,10 @@ class PoolClient:
         self._providers = providers
 
     async def list_resources(self, server: str) -> Sequence[Resource]:
-        return [each.said for each in self._of(server).list_resources()]
+        provider = self._of(server)
+        if self._pool.find(server).state in GIVEN_UP:
+            await self._pool.get(server)  # raises, saying why, unless it is back
+        return [each.said for each in provider.list_resources()]
 
     async def read_resource(self, server: str, uri: str) -> Sequence[ResourceContent]:
         result = await (await self._connected(server)).read_resource(uri)
@@ -55,9 +59,8 @@ class PoolClient:
 
     def _of(self, server: str) -> UpstreamProvider:
         upstream, provider = self._pool.find(server), self._providers.find(server)
-        if provider is None or upstream.state in (ServerState.FAILED, ServerState.NEEDS_AUTH):
-            why = upstream.error or upstream.state.value
-            raise NotConnected(f"{server} is not connected: {why}", hint=f"weft servers status {server}")
+        if provider is None:
+            raise not_connected(server, upstream.state, upstream.error or upstream.state.value)
         return provider
 
 

@@ -19,6 +19,12 @@ DEBOUNCE_SECONDS = 0.05
 RELIST_SECONDS = 1.0
 """The least between two readings of the lists of a server that changes them all the time; more for long ones."""
 
+LIST_CHANGED = {
+    "notifications/tools/list_changed",
+    "notifications/prompts/list_changed",
+    "notifications/resources/list_changed",
+}
+
 Parts = frozenset[str]
 """Which of a server's lists differ from before."""
 

@@ -1,0 +1,29 @@
+"""Why a server is not there, as it is told and logged."""
+
+from __future__ import annotations
+
+from clawft.errors import NotConnected
+from clawft.store.concealed_secrets import conceal
+from clawft.upstream.state import ServerState
+
+MAX_ERROR_CHARS = 2_000
+"""Of why a server is not there, as it is told."""
+
+
+def not_connected(name: str, state: ServerState, why: str) -> NotConnected:
+    command = "reconnect" if state is ServerState.FAILED else "status"
+    return NotConnected(f"{name} is not connected: {why}", hint=f"weft servers {command} {name}")
+
+
+def not_ready(seconds: float, step: str) -> str:
+    """Without an error of its own: then it is waited for."""
+    return f"not ready after {seconds:.3g} s" + (f": no answer to {step} yet" if step else "")
+
+
+def words_of(error: Exception) -> str:
+    return words(str(error))
+
+
+def words(said: str) -> str:
+    """A server's own may be megabytes, and repeat the key it was given."""
+    return conceal(said[: 2 * MAX_ERROR_CHARS])[:MAX_ERROR_CHARS]
