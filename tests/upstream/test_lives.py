@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.errors import UNSUPPORTED_REVISION, ClawftError, JsonRpcFailure, LinkClosed, NotConnected
+from clawft.errors import UNSUPPORTED_REVISION, ClawftError, JsonRpcFailure, LinkClosed, NeedsAuth, NotConnected
 from clawft.gateway.core import Gateway
 from clawft.link.memory import Scripted
 from clawft.model import Era
@@ -156,6 +156,45 @@ async def test_who_names_the_server_has_it_tried_again_too_and_is_told_what_a_pe
         assert down.value.hint == "weft servers reconnect a"
         ways.tables["a"] = answers("one")
         assert (await client.call_tool("a", "one", {})).content == [{"type": "text", "text": "called"}]
+
+
+@requirement("POOL-14", "LINK-16")
+@pytest.mark.parametrize("passing", [True, False])
+async def test_a_server_that_wanted_a_login_is_asked_again_with_the_next_call_if_it_was_sent_none(
+    passing: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that refused the login we have is not: each try would be one more with a wrong key."""
+    wants: dict[str, Scripted] = {"server/discover": NeedsAuth("wants a login", passing=passing)}
+    async with pool(tmp_path, ways := Tables({"a": wants})) as mine:
+        await mine.connect(table("a", url="http://127.0.0.1:9/mcp"))
+        assert state(mine, "a") is ServerState.NEEDS_AUTH
+        with pytest.raises(NotConnected):
+            await mine.get("a")
+        assert len(ways.links["a"]) == 1, "it has just been tried"
+        monkeypatch.setattr(backoff, "AGAIN_SECONDS", 0.0)
+        seen: list[ServerState] = []
+        mine.news.state_changed.listen(lambda one: seen.append(one.state))
+        with pytest.raises(NotConnected, match="wants a login"):
+            await mine.get("a")
+        assert (len(ways.links["a"]), seen) == (1 + passing, []), "and an offer to log in is not made anew"
+        ways.tables["a"] = answers("one")
+        if passing:
+            await mine.get("a")
+            assert seen == [ServerState.CONNECTED]
+
+
+@requirement("POOL-14", "POOL-13")
+async def test_a_server_that_wanted_a_login_and_then_cannot_be_reached_is_lost_like_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backoff, "AGAIN_SECONDS", 0.0)
+    wants: dict[str, Scripted] = {"server/discover": NeedsAuth("wants a login", passing=True)}
+    async with pool(tmp_path, ways := Tables({"a": wants})) as mine:
+        await mine.connect(table("a", url="http://127.0.0.1:9/mcp"))
+        ways.tables["a"] = DOWN
+        with pytest.raises(NotConnected, match="cannot be reached"):
+            await mine.get("a")
+        await until(lambda: state(mine, "a") is ServerState.FAILED)
 
 
 @requirement("POOL-13")

@@ -113,7 +113,7 @@ class ServerLogin:
         except NotReached as failed:
             raise self._without_header(failed) from None
         except LoginFailed as failed:
-            raise self._needs_auth(failed.message, header, failed.hint) from None
+            raise self._needs_auth(failed.message, header, failed.hint, passing=not sent) from None
         return True
 
     def _check_steps(self, challenge: Challenge) -> None:
@@ -161,8 +161,8 @@ class ServerLogin:
             return LinkRefused(f"the login to {self._shown} cannot be renewed now: {failed.message}", http_status=503)
         return self._needs_auth(str(failed))
 
-    def _needs_auth(self, why: str, challenge: str = "", hint: str = "") -> NeedsAuth:
-        return NeedsAuth(why, challenge=challenge, hint=hint or f"weft auth login {self.name}")
+    def _needs_auth(self, why: str, challenge: str = "", hint: str = "", *, passing: bool = False) -> NeedsAuth:
+        return NeedsAuth(why, challenge=challenge, hint=hint or f"weft auth login {self.name}", passing=passing)
 
     # ── logging in ───────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -159,6 +159,7 @@ async def test_a_header_that_is_refused_is_told_apart_from_none() -> None:
             with pytest.raises(NeedsAuth, match=said) as raised:
                 await link.request(PING)
             assert raised.value.hint.endswith(hint)
+            assert raised.value.passing is not bool(headers), "who was sent a wrong one is not asked again"
             await link.close()
 
 

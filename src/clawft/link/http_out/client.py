@@ -112,7 +112,8 @@ class ClientLink:
             hint = f"correct it in `headers`, or take it out there and: weft auth login {self._name}"
         else:
             told, hint = f"{self._url} wants a login", "give it a token in `headers`"
-        return NeedsAuth(told, challenge=challenges_in(response), hint=hint)
+        sent = "Authorization" in response.request_info.headers
+        return NeedsAuth(told, challenge=challenges_in(response), hint=hint, passing=not sent)
 
     def _note_bad_event(self, wrong: WireError) -> None:
         self._bad_events += 1
