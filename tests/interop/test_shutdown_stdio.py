@@ -14,12 +14,15 @@ from typing import IO, Any
 
 import psutil
 import pytest
+from aiohttp import web
 
 from clawft.gateway.running_requests import MAX_IN_FLIGHT
+from clawft.link.http_out.client import GOODBYE_SECONDS
 from clawft.store.home import locked, private_dir
 from tests.requirements import requirement
 from tests.security.siege import hostile
 from tests.servers.pipe import Json, Pipe, call, mcp_server, request, text_of
+from tests.servers.web import Asked, serve
 from tests.servers.weft import (
     MCP_SERVER,
     RSS_LIMIT,
@@ -176,6 +179,39 @@ async def test_a_second_signal_does_not_wait_for_servers_that_do_not_want_to_go(
         pipe.process.send_signal(signal.SIGTERM)
         assert await asyncio.wait_for(pipe.process.wait(), AT_ONCE_S / 2) == 128 + signal.SIGTERM
         assert await asyncio.to_thread(outliving, family, AT_ONCE_S) == []
+
+
+@requirement("SHELL-14")
+async def test_a_second_signal_does_not_wait_for_a_server_that_does_not_take_our_goodbye(tmp_path: Path) -> None:
+    called = asyncio.Event()
+
+    async def respond(asked: Asked) -> web.StreamResponse:
+        if asked.method == "DELETE":
+            await asyncio.sleep(STOP_S)
+        if asked.method != "POST" or "id" not in asked.message:
+            return web.Response(status=202 if asked.method == "POST" else 405)
+        if asked.about == "tools/call":
+            called.set()
+            await asyncio.sleep(STOP_S)
+        if asked.about == "initialize":
+            hello: Json = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "w"}}
+            return asked.result(hello, **{"Mcp-Session-Id": "s-1"})
+        if asked.about == "tools/list":
+            return asked.result({"tools": [{"name": "poke", "inputSchema": {"type": "object"}}]})
+        return asked.error(-32601, "no")
+
+    async with serve(respond) as seen:
+        told = json.dumps({"mcpServers": {"slow": {"url": seen.url}}})
+        async with mcp_server(tmp_path, "--mcp-config", told) as pipe:
+            await pipe.open()
+            await pipe.send(call("running", "slow__poke", {}))
+            await asyncio.wait_for(called.wait(), STOP_S)
+            pipe.process.send_signal(signal.SIGTERM)
+            await is_refusing(pipe)
+            began = time.monotonic()
+            pipe.process.send_signal(signal.SIGTERM)
+            assert await asyncio.wait_for(pipe.process.wait(), AT_ONCE_S) == 128 + signal.SIGTERM
+            assert time.monotonic() - began < GOODBYE_SECONDS
 
 
 @requirement("SHELL-14", "QUAL-12")

@@ -108,7 +108,10 @@ class Upstreams:
 
     def kill(self) -> None:
         """Without asking them to go first."""
+        from clawft.link.http_out.client import say_no_goodbyes  # most servers are children
+
         kill_all()
+        say_no_goodbyes()
 
     async def stop(self) -> None:
         """Returns when none is left."""

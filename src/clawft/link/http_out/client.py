@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
@@ -55,10 +56,18 @@ def open_client() -> ClientSession:
     )
 
 
+_hurry = threading.Event()
+
+
+def say_no_goodbyes() -> None:
+    """This process ends at once: what a link still has to say when it closes from now on is not waited for."""
+    _hurry.set()
+
+
 async def close_client(client: ClientSession, leaving: Collection[asyncio.Task[None]]) -> None:
     """Once they have gone who are about to leave, or have had their time; at once where nobody waits for them."""
     try:
-        if leaving:
+        if leaving and not _hurry.is_set():
             await asyncio.wait(leaving, timeout=GOODBYE_SECONDS)
     finally:
         await client.close()
