@@ -1,7 +1,9 @@
 """Streamable HTTP as a client, against a server that does as it is told."""
 
 import asyncio
+import codecs
 import gc
+import gzip
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -680,4 +682,40 @@ async def test_a_page_in_place_of_an_answer_is_called_one() -> None:
 
     async with linked(respond) as (link, _, _):
         with pytest.raises(LinkClosed, match="answered with a web page, and no message"):
+            await link.request(PING)
+
+
+# ── bodies as servers send them ──────────────────────────────────────────────────────────────────────────────────────
+
+
+ANSWER = b'{"jsonrpc":"2.0","id":1,"result":{"n":1}}'
+
+
+def sent(body: bytes, packed: str = "") -> Respond:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        headers = {"Content-Type": "application/json", **({"Content-Encoding": packed} if packed else {})}
+        return web.Response(body=body, headers=headers)
+
+    return respond
+
+
+@requirement("LINK-12")
+@pytest.mark.parametrize(
+    ("body", "packed"),
+    [(codecs.BOM_UTF8 + ANSWER, ""), (gzip.compress(ANSWER), "x-gzip")],
+    ids=["byte order mark", "x-gzip"],
+)
+async def test_a_body_with_a_mark_or_packed_by_an_old_name_is_read(body: bytes, packed: str) -> None:
+    async with linked(sent(body, packed)) as (link, *_):
+        answer = await link.request(PING)
+        assert isinstance(answer, Response)
+
+
+@requirement("LINK-12")
+@pytest.mark.parametrize(
+    ("body", "error"), [(gzip.compress(bytes(100_000)), MessageTooLong), (b"not packed", LinkClosed)]
+)
+async def test_what_is_packed_by_an_old_name_is_bounded_as_all_else(body: bytes, error: type[LinkError]) -> None:
+    async with linked(sent(body, "x-gzip"), limit=10_000) as (link, *_):
+        with pytest.raises(error):
             await link.request(PING)

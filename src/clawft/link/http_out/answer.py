@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -71,7 +72,24 @@ async def read_body(url: str, response: ClientResponse, limit: int, sender: Link
                 raise too_long(url, limit)
             if size >= ALONE_FROM:
                 await turn.wait(size)
-        return whole.getvalue()
+        body = whole.getvalue()
+    if response.headers.get("Content-Encoding", "").lower() == "x-gzip":
+        body = _unpacked(url, body, limit)
+    return body.removeprefix(BOM_UTF8)
+
+
+def _unpacked(url: str, body: bytes, limit: int) -> bytes:
+    """The old name of gzip, which aiohttp does not know."""
+    import zlib  # loaded with aiohttp
+
+    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        whole = unpacking.decompress(body, limit + 1)
+    except zlib.error as wrong:
+        raise LinkClosed(f"{url} sent an answer that is not packed as it says: {wrong}") from None
+    if len(whole) > limit:
+        raise too_long(url, limit)
+    return whole
 
 
 def no_message(url: str, body: bytes, wrong: WireError) -> LinkClosed:
