@@ -393,3 +393,13 @@ async def test_a_question_that_cannot_be_read_is_answered() -> None:
         assert isinstance(answer, Response)
         heard = json.loads(answer.result)
         assert (heard["id"], heard["error"]["code"]) == ("q", -32600)
+
+
+@requirement("LINK-05")
+async def test_a_link_that_is_closed_under_a_call_says_whose_it_is() -> None:
+    async with opened(launch(), name="crm") as (link, _):
+        running = asyncio.ensure_future(link.request(call("wait", seconds=60)))
+        await asyncio.sleep(0)
+        await link.close()
+        with pytest.raises(LinkClosed, match="the link to crm was closed: it is stopped, or started anew"):
+            await running

@@ -89,7 +89,7 @@ async def test_when_none_is_idle_the_call_fails_and_names_the_limit(tmp_path: Pa
         await mine.connect(table("a"))
         await mine.find("a").gate.enter()
         await mine.set_servers({"a": table("a"), "b": table("b")})
-        with pytest.raises(NotConnected, match="1 servers are connected, which is the limit"):
+        with pytest.raises(NotConnected, match="b is not connected: 1 servers are connected, which is the limit"):
             await mine.get("b")
         mine.find("a").gate.leave()
         await mine.get("b")

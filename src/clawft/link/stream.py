@@ -161,7 +161,7 @@ class StreamLink:
     async def close(self) -> None:
         """The stop ladder; may be called twice."""
         self._closing = True
-        self._break(LinkClosed("the link was closed"))
+        self._break(LinkClosed(f"the link to {self._name} was closed: it is stopped, or started anew"))
         if self.child is not None:
             await self.child.stop(self._close_input)
         self._drop_input()

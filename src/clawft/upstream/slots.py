@@ -66,13 +66,13 @@ class Slots:
             if waiter in self._queue:
                 self._queue.remove(waiter)
 
-    def claim(self, holder: SlotHolder) -> None:
+    def claim(self, holder: SlotHolder, name: str = "it") -> None:
         """A place now, for a call that waits. Raises NotConnected, naming the limit, if nobody can give way."""
         if holder in self._holders:
             return
         if not self._take(holder):
             raise NotConnected(
-                f"{self.limit} servers are connected, which is the limit, and none of them is idle",
+                f"{name} is not connected: {self.limit} servers are connected, which is the limit, and none is idle",
                 hint="try again when calls have ended, or raise pool.max_connections in config.toml",
             )
         for waiter in self._queue:

@@ -154,7 +154,7 @@ class Upstream:
         try:
             async with asyncio.timeout(seconds):
                 while self.state is ServerState.PENDING or self._comeback.trying:
-                    self._surroundings.slots.claim(self)
+                    self._surroundings.slots.claim(self, self.spec.name)
                     self._wanted.set()
                     self._changed.clear()
                     await self._changed.wait()

@@ -285,7 +285,7 @@ class SseLink(ClientLink):
         if client is None:
             return
         if self._broken is None:
-            self._broken = LinkClosed("the link was closed")
+            self._broken = LinkClosed(f"the link to {self._url} was closed: it is stopped, or connected anew")
         self._fail_all(self._broken)
         leaving = set(self._goodbyes)
         if self._stream is not None:
