@@ -372,6 +372,22 @@ async def test_a_program_that_never_answers_is_quoted(tmp_path: Path, monkeypatc
         assert "where only messages may be) listening on port 3000" in said
 
 
+@requirement("MGR-15", "POOL-05")
+@pytest.mark.parametrize("id", ['"1"', "1.0"])
+async def test_a_program_that_answers_with_other_ids_is_told_of_with_what_it_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, id: str
+) -> None:
+    monkeypatch.setattr(session, "PROBE_SECONDS", 0.5)
+    monkeypatch.setattr(session, "CONNECT_SECONDS", 0.5)
+    line, said = f'{{"jsonrpc":"2.0","id":{id},"result":{{}}}}', "answers nobody waited for"
+    odd = f"import sys\nfor _ in sys.stdin: print({line!r}, flush=True)"
+    async with pool(tmp_path) as mine:
+        await mine.set_servers({"odd": UpstreamSpec("odd", command=sys.executable, args=("-c", odd))})
+        await until(lambda: bool(mine.server_status("odd").error))
+        assert said in mine.server_status("odd").error
+        assert mine.server_status("odd").faults[said] >= 1
+
+
 @requirement("MGR-15", "FR-008", "SESS-05", "SESS-20")
 @pytest.mark.parametrize(
     "wrong",

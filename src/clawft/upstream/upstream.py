@@ -159,20 +159,18 @@ class Upstream:
                     self._changed.clear()
                     await self._changed.wait()
         except TimeoutError:
-            raise self._not_connected(self.error or not_ready(seconds, self.step)) from None
+            raise not_connected(self.spec.name, self.state, self.error or not_ready(seconds, self.step)) from None
         finally:
             self._callers -= 1
         if self.session is None:
-            raise self._not_connected(self.error or self.state.value)
+            raise not_connected(self.spec.name, self.state, self.error or self.state.value)
         return self.session
 
     def absence(self) -> NotConnected | None:
         """Why nobody knows what it offers; None if somebody does."""
         if self.answers is not None:
             return None
-        return self._not_connected(self.error or not_ready(time.monotonic() - self.since, self.step))
-
-    def _not_connected(self, why: str) -> NotConnected:
+        why = self.error or not_ready(time.monotonic() - self.since, self.step)
         return not_connected(self.spec.name, self.state, why)
 
     # ── as a holder of a place ───────────────────────────────────────────────────────────────────────────────────────
@@ -278,7 +276,7 @@ class Upstream:
 
     async def _open(self) -> Session:
         ways = await self._surroundings.link_to(self.spec)
-        return await open_session(self.spec, ways, self, declared(self.spec), self.lists.era)
+        return await open_session(self.spec, ways, self, declared(self.spec), self.lists.era, self.did_wrong)
 
     async def _until_lost(self) -> ClawftError | None:
         """Healthy until the link says otherwise, or three checks in a row go unanswered."""
@@ -310,8 +308,11 @@ class Upstream:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
         if session is not None:
-            self._earlier_faults = self._earlier_faults.plus(session.faults)
+            self.did_wrong(session.faults)
             await session.close()
+
+    def did_wrong(self, faults: Faults) -> None:
+        self._earlier_faults = self._earlier_faults.plus(faults)
 
     # ── what it offers ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -335,8 +336,7 @@ class Upstream:
             self.start_beside(self.lists.ask_again(self.session))
 
     def tell_roots_changed(self) -> None:
-        session = self.session
-        if session is not None and session.peer.era is Era.HANDSHAKE and "roots" in self.spec.asks:
+        if (session := self.session) is not None and session.peer.era is Era.HANDSHAKE and "roots" in self.spec.asks:
             self.start_beside(session.notify("notifications/roots/list_changed"))
 
     def start_beside(self, work: Coroutine[Any, Any, None]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from clawft.errors import LinkClosed, LinkRefused, NotConnected, ProcessExited, RequestTimeout
 from clawft.link.base import Link
+from clawft.link.faults import Faults
 from clawft.model import Era
 from clawft.store.secrets import is_reference
 from clawft.upstream.session.session import Session, SessionListener
@@ -28,8 +29,12 @@ async def open_session(
     listener: SessionListener,
     capabilities: Mapping[str, Any],
     known: Era | None,
+    did_wrong: Callable[[Faults], None],
 ) -> Session:
-    """`known` is the era the server spoke last time. Raises what its first way said if none leads to it."""
+    """`known` is the era the server spoke last time; `did_wrong` hears of tries in vain.
+
+    Raises what its first way said if none leads to it.
+    """
     first: LinkRefused | None = None
     pinned = None if spec.era == "auto" else Era(spec.era)
     untried = deque(ways)
@@ -39,32 +44,44 @@ async def open_session(
         try:
             await session.connect(known, pinned)
         except LinkRefused as refused:
-            await session.close()
+            await _leave(session, did_wrong)
             first = first or refused
             if refused.http_status not in OLDER_FORM:
                 break
         except ProcessExited:
-            await session.close()
+            await _leave(session, did_wrong)
             if not session.ended_at_probe:
                 raise
             known = Era.HANDSHAKE
             untried.appendleft(way)
         except RequestTimeout as silent:
-            words = _last_words(session)
-            await session.close()
-            raise LinkClosed(f"{silent.message}; its last words: {words}") if words else silent from None
+            words = _last_words(session) + _wrongs(session)
+            await _leave(session, did_wrong)
+            raise LinkClosed(f"{silent.message}{words}") if words else silent from None
         except BaseException:
-            await session.close()
+            await _leave(session, did_wrong)
             raise
         else:
             return session
     raise first or NotConnected(f"{spec.name}: there is no way to reach it")
 
 
+async def _leave(session: Session, did_wrong: Callable[[Faults], None]) -> None:
+    did_wrong(session.faults)
+    await session.close()
+
+
 def _last_words(session: Session) -> str:
     """A program that does not answer may have told why on stderr, or have written it where messages belong."""
     child = session.link.child
-    return child.last_words() if child is not None else ""
+    words = child.last_words() if child is not None else ""
+    return f"; its last words: {words}" if words else ""
+
+
+def _wrongs(session: Session) -> str:
+    """What it sent instead of the answer."""
+    told = ", ".join(f"{words}: {count}" for words, count in session.faults.told().items())
+    return f"; it sent {told}" if told else ""
 
 
 async def _make(spec: UpstreamSpec, way: Way) -> Link:
