@@ -5,6 +5,7 @@ no place for them: one such name would cost the list it is in.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any, cast
 
 import msgspec
@@ -13,11 +14,12 @@ _HALF = "[\ud800-\udfff]"  # compiled for those who need it
 _IN_ITS_PLACE = "\ufffd"
 
 
-def encoded(value: Any) -> bytes:
+def encoded(value: Any, foreign: Callable[[Any], Any] | None = None) -> bytes:
+    """`foreign` tells in plain words what msgspec does not know."""
     try:
-        return msgspec.json.encode(value)
+        return msgspec.json.encode(value, enc_hook=foreign)
     except UnicodeEncodeError:
-        return msgspec.json.encode(whole(msgspec.to_builtins(value)))
+        return msgspec.json.encode(whole(msgspec.to_builtins(value, enc_hook=foreign)))
 
 
 def whole(value: Any) -> Any:

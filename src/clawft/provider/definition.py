@@ -13,7 +13,7 @@ from clawft.errors import ClawftError, ExecutionFailed, RequestRefused, ToolErro
 from clawft.model import Annotations, CallToolResult, Capabilities, Reply, Tool, ToolDefinition
 from clawft.provider.context import ToolContext
 from clawft.provider.result import ResultShape, read_output
-from clawft.provider.schema import Signature, read_signature, with_whole_numbers
+from clawft.provider.schema import Signature, behind, from_json, read_signature, with_whole_numbers
 from clawft.wire.meta import NEEDS, write_needs
 
 TaskChoice = Literal["forbidden", "optional", "required"]
@@ -67,10 +67,11 @@ def define(
 ) -> FunctionTool:
     """Read the function once. A TypeError says why it cannot be a tool."""
     signature = read_signature(function, name, input_schema)
+    _refuse_yielding(behind(function), name)
     output = read_output(signature.returns, name)
     said = ToolDefinition(
         title,
-        inspect.cleandoc(function.__doc__ or ""),
+        inspect.cleandoc(behind(function).__doc__ or ""),
         Raw(_encode(signature.schema)),
         Raw(_encode(output.schema) if output.schema else b""),
     )
@@ -78,8 +79,15 @@ def define(
         Tool(name, _wire(name, said, annotations, needs), annotations, alias, task, needs),
         _runner(function, name, signature, output),
         wants_context=signature.context_at >= 0,
-        in_thread=not inspect.iscoroutinefunction(function),
+        in_thread=not inspect.iscoroutinefunction(behind(function)),
     )
+
+
+def _refuse_yielding(function: Callable[..., Any], name: str) -> None:
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(
+            f"tool {name}: it yields, and a call has one result; return a list, and use ctx.progress on the way"
+        )
 
 
 def _wire(name: str, said: ToolDefinition, annotations: Annotations, needs: Capabilities) -> bytes:
@@ -139,7 +147,7 @@ def _second_reading(
 
 
 def _decoder(signature: Signature) -> Callable[[bytes], tuple[Any, ...]]:
-    decode = msgspec.json.Decoder(signature.arguments).decode
+    decode = msgspec.json.Decoder(signature.arguments, dec_hook=from_json).decode
     if signature.whole:
         return lambda arguments: (decode(arguments),)
     values = msgspec.structs.astuple
@@ -156,7 +164,7 @@ def _invoker(function: Callable[..., Any], keywords: tuple[str, ...]) -> Callabl
             return function(*values[:last], **dict(zip(keywords, values[last:], strict=True)))
 
         call = by_keyword
-    if inspect.iscoroutinefunction(function):
+    if inspect.iscoroutinefunction(behind(function)):
         return call
 
     def in_this_thread(*values: Any) -> Any:

@@ -10,6 +10,7 @@ provider = FunctionProvider("demo", [greet], workspace=Path.cwd(), store=MemoryS
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -23,6 +24,7 @@ from clawft.provider.context import ToolContext
 from clawft.provider.definition import FunctionTool, TaskChoice, as_result, define
 from clawft.provider.manifest import Manifest
 from clawft.provider.result import Audio, Image
+from clawft.provider.schema import behind
 from clawft.store.base import KeyValueStore
 
 __all__ = ["Audio", "FunctionProvider", "FunctionTool", "Image", "definition_of", "tool"]
@@ -67,7 +69,7 @@ def tool(  # noqa: PLR0913 - each one is a word of the tool's definition
     needs: Capabilities = Capabilities(),  # noqa: B008 - frozen, so sharing it is safe
     input_schema: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Make a function a tool. It stays the same function and can still be called directly.
+    """Make a function, a bound method or a partial a tool. It stays what it is and can still be called directly.
 
     The docstring is the description, the signature the schema; a parameter of type `ToolContext` is filled in by us.
     A plain function runs in a worker thread. With `input_schema` the schema is taken as given, and a sole parameter
@@ -77,7 +79,7 @@ def tool(  # noqa: PLR0913 - each one is a word of the tool's definition
     def decorate(decorated: AnyFunction) -> AnyFunction:
         definition = define(
             decorated,
-            name=name or decorated.__name__,
+            name=name or behind(decorated).__name__,
             title=title,
             alias=alias,
             annotations=Annotations(
@@ -91,7 +93,11 @@ def tool(  # noqa: PLR0913 - each one is a word of the tool's definition
             needs=needs,
             input_schema=input_schema,
         )
-        setattr(decorated, _DEFINITION, definition)
+        try:
+            setattr(decorated, _DEFINITION, definition)
+        except AttributeError:  # a bound method holds none
+            decorated = partial(decorated)
+            setattr(decorated, _DEFINITION, definition)
         return decorated
 
     return decorate if function is None else decorate(function)

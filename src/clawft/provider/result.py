@@ -76,14 +76,14 @@ def render_any(value: Any) -> Reply:
         case list() | tuple() if _are_blocks(cast("Sequence[Any]", value)):
             return _blocks(cast("Sequence[Any]", value))
         case _:
-            return _structured(value) if encoded(value)[:1] == b"{" else _wrapped(value)
+            return _structured(value) if encoded(value, _to_json)[:1] == b"{" else _wrapped(value)
 
 
 def _typed(hint: Any, name: str) -> ResultShape:
     try:
-        schema = schema_of(hint)
+        schema = schema_of(hint, "serialization")
     except TypeError as wrong:
-        raise TypeError(f"tool {name}: return type: {wrong}") from None
+        raise TypeError(f"tool {name}: return type: {wrong}".replace("`", "")) from None
     fits = _fitting(hint, name)
     if schema.get("type") == "object":
         return ResultShape(partial(_structured, fits=fits), schema)
@@ -150,17 +150,23 @@ def _nothing() -> Reply:
 
 
 def _structured(value: Any, fits: Fits | None = None) -> Reply:
-    json = encoded(value)
+    json = encoded(value, _to_json)
     if fits is not None:
         fits(value, json)
     return _with_text(json)
 
 
 def _wrapped(value: Any, fits: Fits | None = None) -> Reply:
-    json = encoded(value)
+    json = encoded(value, _to_json)
     if fits is not None:
         fits(value, json)
     return _with_text(b'{"' + WRAPPED.encode() + b'":' + json + b"}")
+
+
+def _to_json(value: Any) -> Any:
+    from clawft.provider import foreign  # most results are known to msgspec
+
+    return foreign.to_json(value)
 
 
 def _with_text(json: bytes) -> Reply:

@@ -7,12 +7,18 @@ so the two cannot disagree.
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from functools import partial
+from pathlib import PurePath
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta, Raw, Struct
 
 from clawft.provider.context import ToolContext
+
+if TYPE_CHECKING:
+    from clawft.provider.foreign import Mode
 
 WHOLE = "arguments"
 """A parameter of this name takes all arguments as one dict, if the tool brings its own input schema."""
@@ -40,25 +46,47 @@ class Signature(Struct, frozen=True):
 
 def read_signature(function: Callable[..., Any], name: str, input_schema: Mapping[str, Any] | None = None) -> Signature:
     """What the function takes and gives. A TypeError says why it cannot be a tool."""
-    hints = _hints(function, name)
-    parameters = list(inspect.signature(function).parameters.values())
-    _refuse_variadic(parameters, name)
-    wanting = [at for at, p in enumerate(parameters) if hints.get(p.name) is ToolContext]
-    taken = [p for p in parameters if hints.get(p.name) is not ToolContext]
+    hints = _hints(behind(function), name)
+    parameters = _parameters(function)
+    _refuse_unnamed(parameters, hints, name)
+    wanting = [at for at, p in enumerate(parameters) if _is_context(hints.get(p.name))]
+    if len(wanting) > 1:
+        raise TypeError(f"tool {name}: parameter '{parameters[wanting[1]].name}' is a second ToolContext; leave it out")
+    taken = [p for p in parameters if not _is_context(hints.get(p.name))]
     whole = input_schema is not None and [p.name for p in taken] == [WHOLE]
     arguments = dict[str, Any] if whole else _struct(name, taken, hints, strict=input_schema is None)
     return Signature(
         arguments=arguments,
-        schema=dict(input_schema) if input_schema is not None else _argument_schema(arguments, name),
+        schema=dict(input_schema) if input_schema is not None else _argument_schema(arguments, name, taken, hints),
         returns=hints.get("return", inspect.Signature.empty),
         context_at=wanting[0] if wanting else -1,
         keywords=tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY),
     )
 
 
-def schema_of(kind: Any) -> dict[str, Any]:
+def behind(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, or bound method, that a partial fills in for. It has the name, the docstring and the types."""
+    while isinstance(function, partial):
+        function = function.func
+    if isinstance(function, type) or not hasattr(function, "__name__"):
+        what = (
+            f"the class {function.__name__}" if isinstance(function, type) else f"an object {type(function).__name__}"
+        )
+        raise TypeError(f"{what} cannot be a tool; give a function, or a method of an object: tool(thing.method)")
+    return function
+
+
+def schema_of(kind: Any, mode: "Mode" = "validation") -> dict[str, Any]:
     """JSON Schema 2020-12 of a type, its own definition at the top and those it refers to under `$defs`."""
-    (top,), others = msgspec.json.schema_components([kind], ref_template=_REFS)
+    of_models: dict[str, Any] = {}
+
+    def foreign(inner: Any) -> dict[str, Any]:
+        from clawft.provider.foreign import foreign_schema  # most tools have no such types
+
+        return foreign_schema(inner, mode, of_models)
+
+    (top,), others = msgspec.json.schema_components([kind], ref_template=_REFS, schema_hook=foreign)
+    others.update(of_models)
     own = top.get("$ref", "").removeprefix("#/$defs/")
     if own:
         top = dict(others[own])
@@ -66,6 +94,13 @@ def schema_of(kind: Any) -> dict[str, Any]:
         if not _mentions(others, own):
             del others[own]
     return {**top, "$defs": others} if others else top
+
+
+def from_json(kind: Any, value: Any) -> Any:
+    """For decoders: a value of a type that msgspec does not know."""
+    from clawft.provider import foreign  # most tools have no such types
+
+    return foreign.from_json(kind, value)
 
 
 def with_whole_numbers(raw: bytes, schema: Mapping[str, Any]) -> bytes:
@@ -94,7 +129,27 @@ def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
         raise TypeError(f"tool {name}: a type hint cannot be resolved: {missing}") from None
 
 
-def _refuse_variadic(parameters: list[inspect.Parameter], name: str) -> None:
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Those that callers, or we, fill in. What a partial gave by name is nobody else's to see, or to change."""
+    given: set[str] = set()
+    inner = function
+    while isinstance(inner, partial):
+        given |= inner.keywords.keys()
+        inner = inner.func
+    return [each for each in inspect.signature(function).parameters.values() if each.name not in given]
+
+
+def _is_context(hint: Any) -> bool:
+    hint = without_notes(hint)
+    if get_origin(hint) in (Union, UnionType):
+        return set(get_args(hint)) == {ToolContext, NoneType}
+    return hint is ToolContext
+
+
+def _refuse_unnamed(parameters: list[inspect.Parameter], hints: Mapping[str, Any], name: str) -> None:
+    if parameters and parameters[0].name in ("self", "cls") and parameters[0].name not in hints:
+        how = "make the object first, and its method a tool: tool(thing.method)"
+        raise TypeError(f"tool {name}: '{parameters[0].name}' is nothing that callers have; {how}")
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise TypeError(f"tool {name}: '{parameter}' has no schema; name each parameter")
@@ -117,9 +172,21 @@ def _field(parameter: inspect.Parameter, hint: Any) -> tuple[str, Any] | tuple[s
     default: Any = parameter.default
     if default is parameter.empty:
         return parameter.name, hint
+    if isinstance(default, PurePath) or hasattr(default, "model_copy"):
+        return parameter.name, *_foreign_default(hint, default)
     if default and hasattr(default, "copy"):  # a filled list, dict or set: each call gets its own
         return parameter.name, hint, msgspec.field(default_factory=default.copy)
     return parameter.name, hint, default
+
+
+def _foreign_default(hint: Any, default: Any) -> tuple[Any, Any]:
+    from copy import deepcopy  # most tools have no such types
+
+    from clawft.provider.foreign import to_json
+
+    own = partial(deepcopy, default)
+    told = Meta(extra_json_schema={"default": to_json(default)})
+    return Annotated[hint, told], msgspec.field(default_factory=own)
 
 
 def _described(hint: Any) -> Any:
@@ -130,12 +197,24 @@ def _described(hint: Any) -> Any:
     return Annotated[(kind, *(Meta(description=note) if isinstance(note, str) else note for note in notes))]
 
 
-def _argument_schema(arguments: Any, name: str) -> dict[str, Any]:
+def _argument_schema(
+    arguments: Any, name: str, parameters: list[inspect.Parameter], hints: Mapping[str, Any]
+) -> dict[str, Any]:
     try:
         schema = schema_of(arguments)
     except TypeError as wrong:
-        raise TypeError(f"tool {name}: {wrong}") from None
+        raise _blamed(name, parameters, hints, wrong) from None
     return {"type": "object", **schema}
+
+
+def _blamed(name: str, parameters: list[inspect.Parameter], hints: Mapping[str, Any], wrong: TypeError) -> TypeError:
+    """What is wrong, with the parameter that cannot be told by itself either."""
+    for parameter in parameters:
+        try:
+            schema_of(_struct(name, [parameter], hints, strict=True))
+        except TypeError as alone:
+            return TypeError(f"tool {name}: parameter '{parameter.name}': {alone}".replace("`", ""))
+    return TypeError(f"tool {name}: {wrong}")
 
 
 def _mentions(schemas: Mapping[str, Any], name: str) -> bool:
