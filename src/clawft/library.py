@@ -14,7 +14,9 @@ Gateway(add).run()          # serves over stdin and stdout
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,6 +25,7 @@ import msgspec
 from clawft.app import App, gateway_token, run
 from clawft.catalog.names import NameForm
 from clawft.config.settings import Settings
+from clawft.errors import InvalidConfig
 from clawft.gateway.http.access import LOOPBACK_HOSTS, Access, open_to_all, with_token
 from clawft.gateway.http.app import HttpApp
 from clawft.model import CallToolResult, Tool
@@ -31,18 +34,24 @@ from clawft.provider.function import FunctionProvider
 from clawft.store.files import FileStore, state_folder
 from clawft.store.home import home
 
+UNTOLD_VERSION = "0"
+"""Of a server that has a name of its own: the protocol wants one, and ours would be wrong."""
+
 Offered = Provider | Callable[..., Any]
 
 
 class Gateway:
     """Tools behind all default guards. Functions marked `@tool` go under `namespace`; providers bring their own.
 
-    `bare` names (the default here) are the functions' own; `plain` gives `namespace__function`.
+    `bare` names (the default here) are the functions' own; `plain` gives `namespace__function`. `name` and `version`
+    are what callers hear of the server; without them they hear ours.
     """
 
     def __init__(
         self,
         *offered: Offered,
+        name: str = "",
+        version: str = "",
         namespace: str = "tools",
         names: str = "bare",
         workspace: Path | str = ".",
@@ -53,6 +62,7 @@ class Gateway:
             home=home(), workspace=Path(workspace).resolve(), names=NameForm(names), builtin=builtin
         )
         self._app = App(known, outside=False)
+        self._introduce(name, version)
         functions = [each for each in offered if not isinstance(each, Provider)]
         if functions:
             self.register(_as_provider(namespace, functions, known))
@@ -77,19 +87,42 @@ class Gateway:
         return msgspec.json.decode(reply.result, type=CallToolResult)
 
     def run(self) -> None:
-        """Serve on stdin and stdout until they end."""
-        run(self._run(self._app.serve_stdio))
+        """Serve on stdin and stdout until they end, or a signal comes."""
+        run(self._closing(self._app.serve_stdio))
 
     def run_http(self, host: str = "127.0.0.1", port: int = 8765) -> None:
         """Serve on HTTP behind the token in `~/.clawft/gateway.token` until a signal comes."""
-        token = gateway_token(self._app.settings.home)
-        run(self._run(lambda: self._app.serve_http(host, port, token, print)))
+        token = self._token()
+        run(self._closing(lambda: self._app.serve_http(host, port, token, print)))
 
-    async def _run(self, serve: Callable[[], Any]) -> None:
+    async def serve(self) -> None:
+        """`run` for a program with a loop of its own: until stdin ends, or this is cancelled. Signals stay yours."""
+        await self._closing(lambda: _until_cancelled(self._app.serve_stdio))
+
+    async def serve_http(
+        self, host: str = "127.0.0.1", port: int = 8765, *, ready: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """`run_http` for a program with a loop of its own: until this is cancelled. Signals stay yours.
+
+        `ready` hears the address once clients can connect. Port 0 is any that is free.
+        """
+        serve = partial(self._app.serve_http, host, port, self._token(), ready)
+        await self._closing(lambda: _until_cancelled(serve))
+
+    async def _closing(self, serve: Callable[[], Coroutine[Any, Any, int]]) -> None:
         try:
             await serve()
         finally:
             await self._app.close()
+
+    def _token(self) -> str:
+        return gateway_token(self._app.settings.home)
+
+    def _introduce(self, name: str, version: str) -> None:
+        if version and not name:
+            raise InvalidConfig("a version without a name", hint="Gateway(…, name=…, version=…)")
+        if name:
+            self._app.gateway.introduce(name, version or UNTOLD_VERSION)
 
     def asgi(
         self, *, path: str = "/mcp", token: str | None = None, hosts: Iterable[str] | None = LOOPBACK_HOSTS
@@ -104,7 +137,7 @@ class Gateway:
         return HttpApp(self._app.gateway, access, path=path)
 
     async def close(self) -> None:
-        """Write what the audit still holds. `run` and `run_http` do it themselves, and so does `async with`."""
+        """Write what the audit still holds. Whatever serves does it at its end, and so does `async with`."""
         await self._app.close()
 
     async def __aenter__(self) -> Self:
@@ -112,6 +145,19 @@ class Gateway:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+async def _until_cancelled(serve: Callable[[asyncio.Future[int]], Coroutine[Any, Any, int]]) -> int:
+    """Ends in good order: who is cancelled lets running calls come to their end first. Twice means at once."""
+    stop: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(serve(stop))
+    try:
+        return await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        if not stop.done():  # it is where the whole loop ends, and everything was cancelled
+            stop.set_result(0)
+        await serving
+        raise
 
 
 def _as_provider(namespace: str, functions: list[Callable[..., Any]], settings: Settings) -> FunctionProvider:

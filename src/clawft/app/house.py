@@ -10,6 +10,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from clawft.app.editors import EditorsAtTheDoor
+from clawft.app.loop import stop_signal
 from clawft.app.own_secrets import sealing_key
 from clawft.app.own_tools import OwnTools
 from clawft.app.serving import serve_http, serve_stdio
@@ -257,12 +258,23 @@ class App:
 
         self._status = StatusSocket(self, front)
 
-    async def serve_stdio(self) -> int:
-        return await serve_stdio(self)
+    async def serve_stdio(self, stop: asyncio.Future[int] | None = None) -> int:
+        """Until `stop` is done; without one we listen to signals."""
+        return await serve_stdio(self, self._stop_signal() if stop is None else stop)
 
-    async def serve_http(self, host: str, port: int, token: str | None, ready: Callable[[str], None]) -> int:
+    async def serve_http(
+        self,
+        host: str,
+        port: int,
+        token: str | None,
+        ready: Callable[[str], None],
+        stop: asyncio.Future[int] | None = None,
+    ) -> int:
         """`token` None means open to all, which is for loopback only."""
-        return await serve_http(self, host, port, token, ready)
+        return await serve_http(self, host, port, token, ready, self._stop_signal() if stop is None else stop)
+
+    def _stop_signal(self) -> asyncio.Future[int]:
+        return stop_signal(self.kill_servers)
 
     def kill_servers(self) -> None:
         """Without asking them to go first."""

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from clawft.app.loop import stop_signal
 from clawft.gateway.events import RightsChanged
 from clawft.gateway.pipe import PipeCaller
 from clawft.link.lines import LineWriter
@@ -26,12 +25,11 @@ LAST_WORD_SECONDS = 1.0
 _CROWDED = "too many requests in flight"
 
 
-async def serve_stdio(app: App) -> int:
-    """Until stdin ends, nobody reads stdout, or a signal comes. Running calls get their time, then we leave.
+async def serve_stdio(app: App, stop: asyncio.Future[int]) -> int:
+    """Until stdin ends, nobody reads stdout, or `stop` is done. Running calls get their time, then we leave.
 
-    Returns the exit code, like the other: Ctrl-C is told.
+    Returns the exit code, like the other: what `stop` says.
     """
-    stop = stop_signal(app.kill_servers)
     ends = take_stdio()
     await app.begin_serving("mcp-server")
     writer = LineWriter()
@@ -48,8 +46,10 @@ async def serve_stdio(app: App) -> int:
     return code
 
 
-async def serve_http(app: App, host: str, port: int, token: str | None, ready: Callable[[str], None]) -> int:
-    """Until a signal comes. `ready` hears the address once clients can connect."""
+async def serve_http(
+    app: App, host: str, port: int, token: str | None, ready: Callable[[str], None], stop: asyncio.Future[int]
+) -> int:
+    """Until `stop` is done. `ready` hears the address once clients can connect."""
     from clawft.app.access import Entrance  # stdio needs none of HTTP
     from clawft.gateway.http.app import ENDPOINT, HttpApp
     from clawft.link.http_in.server import HttpServer, Limits
@@ -59,7 +59,6 @@ async def serve_http(app: App, host: str, port: int, token: str | None, ready: C
     entrance = Entrance(app.settings, app.caller, host, token, proofs)
     served = HttpApp(app.gateway, entrance.access, max_body=app.settings.max_body, rate=app.settings.rate)
     server = HttpServer(served.serve, limits=Limits(connections=room_for(Limits().connections)))
-    stop = stop_signal(app.kill_servers)
     await app.begin_serving("gateway")
     bound, bound_port = await server.start(host, port)
     url = f"http://{f'[{bound}]' if ':' in bound else bound}:{bound_port}{ENDPOINT}"

@@ -78,7 +78,7 @@ class Gateway:
         self._key = key = key or os.urandom(KEY_BYTES)
         self.guards = tuple(guards)
         self.instructions = instructions
-        self.server_info = msgspec.json.encode({"name": SERVER_NAME, "version": __version__})
+        self.introduce(SERVER_NAME, __version__)
         self.closing = asyncio.Event()
         """Set when we shut down: open streams end in good order."""
         self.events = Events()
@@ -100,6 +100,10 @@ class Gateway:
         self.resources = Resources(basis, self.events)
         first = Pipeline(guards[:1])
         self._missing = first.way(first.applying(_NO_TOOL, _NOWHERE), lambda _: self._not_there)
+
+    def introduce(self, name: str, version: str) -> None:
+        """Callers that come from now on hear this name."""
+        self.server_info = msgspec.json.encode({"name": name, "version": version})
 
     # ── providers come and go ────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,5 +1,6 @@
 """A server in a few lines of Python: connected, called, offered, ended."""
 
+import asyncio
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -76,3 +77,23 @@ async def test_what_a_server_refuses_is_told_with_the_step(
     async with serve(respond) as seen:
         with pytest.raises(NotConnected, match=f"one: {step}"):
             await connect_server(UpstreamSpec("one", url=seen.url), workspace=tmp_path)
+
+
+@requirement("SESS-20")
+async def test_a_server_that_is_entered_ends_with_the_block(tmp_path: Path) -> None:
+    before = psutil.Process().children()
+    async with connect_server(honest(), workspace=tmp_path) as server:
+        assert (await server.call_tool("echo", {"token": "x"})).content == [{"type": "text", "text": "x"}]
+        assert psutil.Process().children() != before
+    assert psutil.Process().children() == before
+    with pytest.raises(NotConnected, match=r"one: .*does not exist"):
+        async with connect_server(UpstreamSpec("one", command="/no/such/program"), workspace=tmp_path):
+            pass
+
+
+@requirement("SESS-20")
+async def test_several_are_connected_at_a_time(tmp_path: Path) -> None:
+    connecting = [asyncio.create_task(connect_server(honest(), workspace=tmp_path)) for _ in range(2)]
+    servers = await asyncio.gather(*connecting)
+    assert [server.server for server in servers] == ["one", "one"]
+    await asyncio.gather(*(server.close() for server in servers))

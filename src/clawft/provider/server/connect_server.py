@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Generator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -42,14 +43,46 @@ def _pool(workspace: Path) -> Pool:
     return Pool(cache_folder(home()), ways, [{"uri": workspace.as_uri(), "name": workspace.name}])
 
 
-async def connect_server(
-    spec: UpstreamSpec, *, workspace: Path | str = ".", seconds: float = CONNECT_SECONDS
-) -> UpstreamProvider:
-    """Start the server, or reach it over HTTP. `close` of what this returns ends it again.
+class Connecting(Coroutine[Any, Any, UpstreamProvider]):
+    """To be awaited, or to be entered: `async with` ends the server again."""
+
+    def __init__(self, connecting: Coroutine[Any, Any, UpstreamProvider]) -> None:
+        self._connecting = connecting
+        self._server: UpstreamProvider | None = None
+
+    def __await__(self) -> Generator[Any, Any, UpstreamProvider]:
+        return self._connecting.__await__()
+
+    async def __aenter__(self) -> UpstreamProvider:
+        self._server = await self._connecting
+        return self._server
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._server is not None:
+            await self._server.close()
+
+    # A coroutine has these, and `asyncio.create_task` takes nothing less.
+
+    def send(self, value: Any, /) -> Any:
+        return self._connecting.send(value)
+
+    def throw(self, *raised: Any) -> Any:
+        return self._connecting.throw(*raised)
+
+    def close(self) -> None:
+        self._connecting.close()
+
+
+def connect_server(spec: UpstreamSpec, *, workspace: Path | str = ".", seconds: float = CONNECT_SECONDS) -> Connecting:
+    """Start the server, or reach it over HTTP: `server = await connect_server(…)`, until its `close`, or
+    `async with connect_server(…) as server`.
 
     Raises NotConnected with the step that failed: the start, the handshake, the list of tools.
     """
-    folder = _resolved(workspace)
+    return Connecting(_connect(spec, _resolved(workspace), seconds))
+
+
+async def _connect(spec: UpstreamSpec, folder: Path, seconds: float) -> UpstreamProvider:
     pool = _pool(folder)
     providers = UpstreamProviders(pool, _Nobody())
     done = await pool.connect(msgspec.structs.replace(spec, cwd=str(folder / spec.cwd)), seconds=seconds)

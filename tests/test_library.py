@@ -1,0 +1,119 @@
+"""`Gateway` in a program that runs a loop of its own: its name, serving until it is cancelled, and no signal taken."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from clawft import Gateway, ToolContext, tool
+from clawft.app import gateway_token
+from clawft.errors import InvalidConfig
+from tests.requirements import requirement
+from tests.servers.pipe import NEWEST, PATIENCE_S, STATELESS, call, modern_meta, request
+
+HELLO = {"protocolVersion": NEWEST, "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+HEADERS = {
+    "Accept": "application/json, text/event-stream",
+    "Content-Type": "application/json",
+    "MCP-Protocol-Version": STATELESS,
+    "Mcp-Method": "tools/call",
+    "Mcp-Name": "slow",
+}
+
+PROGRAM = """
+import asyncio, signal, sys
+from clawft import Gateway, tool
+
+@tool
+async def handlers() -> list[bool]:
+    print("not for the caller")
+    return [signal.getsignal(each) is before[each] for each in before]
+
+async def main():
+    async with Gateway(handlers, name="adder", version="1.2") as gateway:
+        await gateway.serve()
+    print("the program goes on", file=sys.stderr)
+
+before = {}
+async def watched():
+    before.update((each, signal.getsignal(each)) for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
+    await main()
+
+asyncio.run(watched())
+"""
+
+
+async def call_slow(session: aiohttp.ClientSession, url: str, token: str) -> Any:
+    asked = request(1, "tools/call", {"name": "slow", "arguments": {}, "_meta": modern_meta()})
+    headers = {**HEADERS, "Authorization": f"Bearer {token}"}
+    async with session.post(url, data=asked, headers=headers) as answer:
+        return await answer.json()
+
+
+@requirement("QUAL-14")
+@pytest.mark.slow
+@pytest.mark.usefixtures("home")
+def test_a_program_with_a_loop_serves_stdio_by_its_own_name_and_keeps_its_signals(tmp_path: Path) -> None:
+    asked = request(1, "initialize", HELLO) + call(2, "handlers")
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], check=True, input=asked, capture_output=True, timeout=PATIENCE_S, cwd=tmp_path
+    )
+    answers = {each["id"]: each["result"] for each in map(json.loads, done.stdout.splitlines())}
+    assert answers[1]["serverInfo"] == {"name": "adder", "version": "1.2"}
+    assert answers[2]["structuredContent"] == {"result": [True, True, True]}
+    assert b"the program goes on" in done.stderr
+
+
+@requirement("QUAL-14")
+async def test_http_is_served_until_it_is_cancelled_and_running_calls_end_first(home: Path, tmp_path: Path) -> None:
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    @tool
+    async def slow(ctx: ToolContext) -> str:
+        begun.set()
+        await goes_on.wait()
+        return "done"
+
+    before = signal.getsignal(signal.SIGTERM)
+    address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    async with asyncio.timeout(PATIENCE_S), aiohttp.ClientSession() as session:
+        async with Gateway(slow, name="slow", workspace=tmp_path) as gateway:
+            serving = asyncio.create_task(gateway.serve_http(port=0, ready=address.set_result))
+            url = await address
+            assert signal.getsignal(signal.SIGTERM) is before
+            token = gateway_token(home)
+            running = asyncio.create_task(call_slow(session, url, token))
+            await begun.wait()
+            serving.cancel()
+            asyncio.get_running_loop().call_soon(goes_on.set)
+            told = (await running)["result"]
+            with pytest.raises(asyncio.CancelledError):
+                await serving
+        assert told["content"] == [{"type": "text", "text": "done"}]
+        assert told["_meta"]["io.modelcontextprotocol/serverInfo"] == {"name": "slow", "version": "0"}
+        with pytest.raises(aiohttp.ClientConnectionError):
+            await call_slow(session, url, token)
+
+
+@pytest.mark.usefixtures("home")
+async def test_what_keeps_it_from_serving_is_told_to_the_program(tmp_path: Path) -> None:
+    address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    first = asyncio.create_task(Gateway(workspace=tmp_path).serve_http(port=0, ready=address.set_result))
+    port = int((await address).split(":")[2].split("/")[0])
+    with pytest.raises(Exception, match=str(port)):
+        await Gateway(workspace=tmp_path).serve_http(port=port)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+
+
+@pytest.mark.usefixtures("home")
+def test_a_version_needs_a_name(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfig, match="a version without a name"):
+        Gateway(version="1", workspace=tmp_path)
