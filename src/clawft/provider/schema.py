@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import PurePath
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -52,7 +52,7 @@ def read_signature(function: Callable[..., Any], name: str, input_schema: Mappin
     wanting = [at for at, p in enumerate(parameters) if _is_context(hints.get(p.name))]
     if len(wanting) > 1:
         raise TypeError(f"tool {name}: parameter '{parameters[wanting[1]].name}' is a second ToolContext; leave it out")
-    taken = [p for p in parameters if not _is_context(hints.get(p.name))]
+    taken = [p for at, p in enumerate(parameters) if at not in wanting]
     whole = input_schema is not None and [p.name for p in taken] == [WHOLE]
     arguments = dict[str, Any] if whole else _struct(name, taken, hints, strict=input_schema is None)
     return Signature(
@@ -141,9 +141,8 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 def _is_context(hint: Any) -> bool:
     hint = without_notes(hint)
-    if get_origin(hint) in (Union, UnionType):
-        return set(get_args(hint)) == {ToolContext, NoneType}
-    return hint is ToolContext
+    parts = get_args(hint)
+    return hint is ToolContext or (len(parts) == 2 and ToolContext in parts and NoneType in parts)
 
 
 def _refuse_unnamed(parameters: list[inspect.Parameter], hints: Mapping[str, Any], name: str) -> None:
