@@ -1,10 +1,14 @@
-"""Whether a server is tried again, how often, and how long we wait before. Pure but for the dice."""
+"""Whether a server is tried again, how often, and how long we wait before."""
 
 from __future__ import annotations
 
+import asyncio
+import math
+import time
 from collections import deque
 
 from clawft.errors import ConfigError, ProtocolFailure, SpawnFailed
+from clawft.upstream.state import GIVEN_UP, ServerState
 
 FIRST_SECONDS = 0.5
 LONGEST_SECONDS = 30.0
@@ -15,6 +19,8 @@ FIRST_PROBE_SECONDS = 1.0
 LONGEST_PROBE_SECONDS = 60.0
 AGAIN_SECONDS = 5.0
 """After a failed try the next call may cause another, but not sooner."""
+WHEN_CALLED = math.inf
+"""It is tried again for a call, and never by itself."""
 NO_USE_TO_TRY_AGAIN = (SpawnFailed, ConfigError, ProtocolFailure)
 
 
@@ -56,6 +62,41 @@ class Backoff:
         """The user, or a new configuration, says: try again."""
         self._losses.clear()
         self._probes = 0
+
+
+class Comeback:
+    """Of one server: is it being tried though it counts as given up, and may a call cause that now?"""
+
+    def __init__(self) -> None:
+        self.trying = False
+        self._called = asyncio.Event()
+        self._waits = False
+        self._failed = time.monotonic()
+
+    def call(self, *, at_once: bool = False) -> None:
+        """Somebody wants it: it is tried, unless that has just been in vain."""
+        if self._waits and (at_once or time.monotonic() - self._failed >= AGAIN_SECONDS):
+            self.trying = True
+            self._called.set()
+
+    def tried(self) -> None:
+        self.trying = False
+        self._failed = time.monotonic()
+
+    async def pause(self, state: ServerState, seconds: float) -> None:
+        """Before the next try. A call shortens it for a server that was given up."""
+        if state not in GIVEN_UP:
+            await asyncio.sleep(seconds)
+            return
+        self._called.clear()
+        self._waits = True
+        try:
+            async with asyncio.timeout(None if seconds == WHEN_CALLED else seconds):
+                await self._called.wait()
+        except TimeoutError:
+            self.trying = True
+        finally:
+            self._waits = False
 
 
 def _about(seconds: float) -> float:

@@ -34,7 +34,6 @@ from clawft.upstream.offer.lists import Parts
 from clawft.upstream.offer.room import Room
 from clawft.upstream.plan import plan
 from clawft.upstream.private_sessions import PrivateSessions
-from clawft.upstream.reasons import words
 from clawft.upstream.session.session import Session
 from clawft.upstream.slots import MAX_CONNECTIONS, Slots
 from clawft.upstream.spec import UpstreamSpec
@@ -279,7 +278,7 @@ class Pool:
             cut=upstream.answers.cut if upstream.answers is not None else (),
             faults=upstream.faults.told(),
             lost=upstream.last_loss,
-            left_out=tuple(map(words, upstream.answers.left_out)) if upstream.answers is not None else (),
+            left_out=_told(upstream.answers.left_out) if upstream.answers is not None else (),
             step=upstream.step,
             scope=spec.scope,
             rests=upstream.rests,
@@ -339,3 +338,9 @@ def _error_in(name: str, spec: UpstreamSpec) -> ClawftError | None:
 
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")
+
+
+def _told(left_out: Iterable[str]) -> tuple[str, ...]:
+    from clawft.upstream.reasons import words  # whoever only serves is not asked
+
+    return tuple(map(words, left_out))

@@ -20,8 +20,7 @@ from clawft.errors import (
 )
 from clawft.link.faults import Faults
 from clawft.model import Era, Tool
-from clawft.upstream.backoff import Backoff
-from clawft.upstream.comeback import Comeback, judge, note
+from clawft.upstream.backoff import Backoff, Comeback
 from clawft.upstream.flights import Flight, sharer
 from clawft.upstream.gate import Gate
 from clawft.upstream.health import MAX_MISSES, Health, HealthFinding
@@ -30,7 +29,6 @@ from clawft.upstream.interest.telling import keep_told
 from clawft.upstream.offer.cache import SchemaCache
 from clawft.upstream.offer.lists import LIST_CHANGED, Lists, NoLists
 from clawft.upstream.offer.server_offer import ServerOffer
-from clawft.upstream.reasons import not_connected, not_ready, words_of
 from clawft.upstream.session.capabilities import declared
 from clawft.upstream.session.opening import open_session
 from clawft.upstream.session.session import Session
@@ -159,19 +157,25 @@ class Upstream:
                     self._changed.clear()
                     await self._changed.wait()
         except TimeoutError:
-            raise not_connected(self.spec.name, self.state, self.error or not_ready(seconds, self.step)) from None
+            raise self._absent(seconds) from None
         finally:
             self._callers -= 1
         if self.session is None:
-            raise not_connected(self.spec.name, self.state, self.error or self.state.value)
+            raise self._absent()
         return self.session
 
     def absence(self) -> NotConnected | None:
         """Why nobody knows what it offers; None if somebody does."""
         if self.answers is not None:
             return None
-        why = self.error or not_ready(time.monotonic() - self.since, self.step)
-        return not_connected(self.spec.name, self.state, why)
+        return self._absent(time.monotonic() - self.since)
+
+    def _absent(self, waited: float = 0.0) -> NotConnected:
+        """`waited`: so many seconds, if it is still expected."""
+        from clawft.upstream.reasons import not_connected, not_ready  # most servers are there
+
+        why = not_ready(waited, self.step) if waited else self.state.value
+        return not_connected(self.spec.name, self.state, self.error or why)
 
     # ── as a holder of a place ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -205,7 +209,7 @@ class Upstream:
             if error is None:
                 await self._close_session()
                 continue
-            self.error = self.last_loss = words_of(error)
+            self.error = self.last_loss = _told(error)
             wait = self._judge(error)
             if self.state in GIVEN_UP or not self._callers:
                 self._surroundings.slots.leave(self)
@@ -232,6 +236,8 @@ class Upstream:
         self._comeback.tried()
         if isinstance(error, NeedsAuth):
             self.challenge = error.challenge
+        from clawft.upstream.verdict import judge, note  # most servers are not lost
+
         before = self.state
         verdict = judge(before, error, self.backoff, is_address=bool(self.spec.url))
         for event in verdict.moves:
@@ -364,7 +370,7 @@ class Upstream:
         if self._loss is None or self._loss.done():
             return
         self._loss.set_result(error)
-        self.error = words_of(error) if error is not None else ""
+        self.error = _told(error) if error is not None else ""
         if self.state in (ServerState.CONNECTED, ServerState.DEGRADED):
             self._ended, self.session = self.session, None
             self._move(ServerEvent.RESTED if error is None else ServerEvent.LOST)
@@ -382,3 +388,9 @@ class Upstream:
     def _tell_state(self) -> None:
         self._changed.set()
         self._surroundings.state_changed(self)
+
+
+def _told(error: Exception) -> str:
+    from clawft.upstream.reasons import words_of  # as above
+
+    return words_of(error)
