@@ -150,6 +150,23 @@ def test_check_and_doctor_see_secrets_in_addresses_and_arguments_too(run: Any, h
         assert key not in told.out + told.err
 
 
+@requirement("CONF-14")
+def test_check_and_doctor_see_passwords_of_addresses_that_a_program_is_given(run: Any, home: Path) -> None:
+    folder = home / "mcp_servers"
+    folder.mkdir(mode=0o700)
+    base = "postgresql://ada:lovelace@localhost/base"
+    (folder / "pg.toml").write_text(f'command = "/bin/sh"\nargs = ["x", "{base}"]\nenv = {{ BASE_URL = "{base}" }}\n')
+    (folder / "mine.toml").write_text('command = "/bin/sh"\nargs = ["postgresql://ada@localhost/base"]\n')
+    for words in (("config", "check"), ("doctor",)):
+        told = run(*words)
+        assert told.code == 0
+        assert "pg.toml:1: pg: the argument postgresql://localhost/base holds what looks like a secret" in told.out
+        assert "pg.toml:1: pg: BASE_URL holds what looks like a secret" in told.out
+        assert "mine: the argument" not in told.out
+        assert "lovelace" not in told.out + told.err
+    assert "lovelace" not in run("config", "show").out
+
+
 @requirement("CONF-05")
 def test_two_files_of_one_server_are_told(run: Any, home: Path) -> None:
     folder = home / "mcp_servers"

@@ -480,6 +480,7 @@ def test_add_takes_an_address(run: Any) -> None:
         (["x", "http://a", "--header", "Authorization: Bearer abc"], "secret://env/X_AUTHORIZATION"),
         (["x", "https://a.example/mcp?api_key=abcdefgh"], "'…api_key=${secret://env/X_API_KEY}…'"),
         (["x", "https://ada:lovelace@a.example/mcp"], "the address holds a password"),
+        (["x", "--env", "BASE=redis://ada:lovelace@a.example", "--", PYTHON], "--env BASE=secret://env/BASE\n"),
         (["x", "--env", "KEY=secret://evn/KEY", "--", PYTHON], "one of env, file, command, keyring"),
         (["x", "--env", "KEY=secret://env/", "--", PYTHON], "hint: secret://env/NAME\n"),
     ],
@@ -491,6 +492,14 @@ def test_add_refuses_what_could_not_work_and_secrets_in_clear(
     assert (done.code, done.out) == (2, "")
     assert said in done.err
     assert not (home / "mcp_servers").exists()
+
+
+@requirement("MGR-19", "CONF-14")
+def test_add_warns_of_a_password_among_the_arguments(run: Any) -> None:
+    done = run("servers", "add", "pg", "--", PYTHON, str(TINY), "postgresql://ada:lovelace@localhost/base")
+    assert done.code == 0
+    assert "the argument postgresql://localhost/base looks like a secret" in done.err
+    assert "lovelace" not in done.out + done.err
 
 
 @requirement("MGR-19")

@@ -228,6 +228,18 @@ def test_a_secret_among_arguments_is_told(around: UserFolders, args: list[str]) 
     assert KEY not in note
 
 
+@requirement("MGR-19", "CONF-14")
+def test_a_password_in_an_address_is_told_among_arguments_and_not_copied_from_a_variable(around: UserFolders) -> None:
+    base = "postgresql://ada:lovelace@localhost/base"
+    entry = {"command": PYTHON, "args": [base], "env": {"BASE_URL": base}}
+    write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"x": entry}})
+    x = found("cursor", around)["x"]
+    assert x.spec is not None
+    assert x.spec.env == {"BASE_URL": "secret://env/BASE_URL"}
+    assert any(note.startswith("its argument postgresql://localhost/base holds what looks like") for note in x.notes)
+    assert "lovelace" not in " ".join(x.notes)
+
+
 @requirement("MGR-19", "CONF-10")
 def test_which_tools_were_chosen_there_stay_chosen(around: UserFolders) -> None:
     gemini = {**COMMAND, "includeTools": ["safe", "look"], "excludeTools": ["rm"]}

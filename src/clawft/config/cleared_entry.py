@@ -10,8 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.config.entry import ServerEntry
-from clawft.config.secrecy import options_in_clear, query_in_clear, variable_for
-from clawft.wire.secrets import looks_secret
+from clawft.config.secrecy import holds_secret, options_in_clear, query_in_clear, variable_for
 
 _INPUT = re.compile(r"\$\{input:([^}]+)\}")
 _OPEN = re.compile(r"\$\{(?!secret://)")
@@ -64,7 +63,7 @@ class _Clearing:
     def _value(self, name: str, value: str) -> str:
         asked = _INPUT.search(value)
         filled_in = asked is not None or _OPEN.search(value) is not None
-        if not filled_in and not looks_secret(name, value):
+        if not filled_in and not holds_secret(name, value):
             return value
         variable = variable_for("", asked[1]) if asked and asked[0] == value else variable_for(self._server, name)
         if not filled_in:

@@ -19,7 +19,14 @@ _PLACE = rf"{_ADDRESS}(?P<user>[^/?#]*)@"
 
 def in_clear(*values: Mapping[str, str]) -> list[str]:
     """Names of variables and headers whose values look like secrets."""
-    return [name for each in values for name, value in each.items() if looks_secret(name, value)]
+    return [name for each in values for name, value in each.items() if holds_secret(name, value)]
+
+
+def holds_secret(name: str, value: str) -> bool:
+    """Is it a secret in clear, or an address with one in it? What somebody else fills in is none."""
+    if looks_secret(name, value) or query_in_clear(value):
+        return True
+    return "${" not in value and redact_text(value) != value
 
 
 def query_in_clear(url: str) -> list[tuple[str, str]]:
@@ -41,8 +48,8 @@ def options_in_clear(words: Sequence[str]) -> list[str]:
         option = re.fullmatch(_OPTION, word)
         name = option["name"] if option else before if before.startswith("-") else ""
         value = option["value"] if option else word
-        if not value.startswith("-") and looks_secret(name.lstrip("-").replace("-", "_"), value):
-            found.append(name or "(without a name)")
+        if not value.startswith("-") and holds_secret(name.lstrip("-").replace("-", "_"), value):
+            found.append(name or (mask_url(value) if re.match(_ADDRESS, value) else "(without a name)"))
     return found
 
 
@@ -144,7 +151,7 @@ def read_url(url: str) -> str:
 
 
 def masked_values(values: Mapping[str, str], mask: Mask = left_out) -> dict[str, str]:
-    return {name: mask(value) if looks_secret(name, value) else value for name, value in values.items()}
+    return {name: mask(value) if holds_secret(name, value) else value for name, value in values.items()}
 
 
 def secrets_in(words: Sequence[str]) -> list[str]:
