@@ -11,7 +11,7 @@ import pytest
 
 from tests.requirements import requirement
 from tests.servers.pipe import Json
-from tests.servers.raw_http import PATIENCE_S, Answer, Line, ask, connect, modern, modern_call, open_session
+from tests.servers.raw_http import PATIENCE_S, Answer, Line, ask, connect, head, modern, modern_call, open_session
 from tests.servers.weft import STOP_S, Served, children_named, gateway, is_gone
 
 pytestmark = pytest.mark.slow
@@ -36,15 +36,11 @@ def exit_code(number: signal.Signals) -> int:
     return 130 if number is signal.SIGINT else 0
 
 
-async def until_it_refuses(port: int) -> None:
-    """New connections are refused once the signal has been heard."""
+async def until_it_drains(port: int) -> None:
+    """Who asks on a connection of its own, as a load balancer does, is told once the signal has been heard."""
     async with asyncio.timeout(PATIENCE_S):
-        while True:
-            try:
-                async with connect(port):
-                    await asyncio.sleep(0)
-            except ConnectionError:  # refused, or reset while it still stood in the queue
-                return
+        while (await ask(port, head(port, "GET", {}, "/readyz"))).status != 503:
+            pass
 
 
 async def start_child(served: Served, line: Line) -> psutil.Process:
@@ -69,7 +65,9 @@ async def test_running_calls_of_both_eras_finish_and_new_ones_are_refused(
         await two.send(session.call(1, "probe__wait", wait))
         await ask(port, modern(port, 2, "tools/list"))
         served.process.send_signal(number)
-        await until_it_refuses(port)
+        await until_it_drains(port)
+        assert (await ask(port, head(port, "GET", {}, "/healthz"))).status == 200
+        assert "shutting down" in (await ask(port, modern_call(port, 3, "probe__wait", wait))).body.decode()
         for line in (one, two):
             (message,) = (await line.answer()).messages()
             assert message["result"]["content"][0]["text"] == "finished"
@@ -145,7 +143,7 @@ async def test_a_second_signal_ends_it_at_once_with_its_children(served: Served,
     async with connect(served.port) as line:
         child = await start_child(served, line)
         served.process.send_signal(number)
-        await until_it_refuses(served.port)
+        await until_it_drains(served.port)
         served.process.send_signal(number)
         assert await exit_status(served, AT_ONCE_S) == 128 + number
     assert is_gone(child)

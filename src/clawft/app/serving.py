@@ -69,5 +69,7 @@ async def serve_http(
         code = await stop
     following.cancel()
     app.gateway.closing.set()
-    await asyncio.gather(served.drain(GRACE_SECONDS), server.stop(GRACE_SECONDS + LAST_WORD_SECONDS))
+    ends = asyncio.get_running_loop().time() + GRACE_SECONDS + LAST_WORD_SECONDS
+    await served.drain(GRACE_SECONDS)  # still listening: who spreads the load asks whether we are ready
+    await server.stop(max(0.0, ends - asyncio.get_running_loop().time()))
     return code
