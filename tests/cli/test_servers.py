@@ -471,6 +471,7 @@ def test_add_takes_an_address(run: Any) -> None:
         (["x", "http://a", "--env", "A=b"], "hint: it is sent headers: --header\n"),
         (["x", "--header", "A: b", "--", PYTHON], "hint: it gets variables: --env\n"),
         (["x", "--bogus", "http://a"], "unknown option: --bogus"),
+        (["x", "http:/a.example/mcp"], "hint: did you mean http://a.example/mcp?\n"),
         (["x", "sh"], "hint: weft servers add x -- sh\n"),
         (["x", "--trust", "sh", "-y", "pkg"], "hint: weft servers add x --trust -- sh -y pkg\n"),
         (["x", "--", "/a;b"], "unsafe"),
@@ -677,3 +678,4 @@ def test_servers_that_rest_until_they_are_called_are_not_said_to_be_down(run: An
     listed = run("tools", "list")
     assert "not ready" not in listed.err
     assert {"one__echo", "two__echo"} <= set(listed.out.split())
+    assert "not connected" not in run("tools", "list", "one__nothing", "two__nothing").err

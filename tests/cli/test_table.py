@@ -31,6 +31,14 @@ def test_what_fits_has_room_for_its_last_column_and_the_rest_does_not_fit(
 
 
 @requirement("AGENT-14")
+def test_long_names_stand_on_a_line_of_their_own_before_a_description_is_a_few_words() -> None:
+    names = ("files__read", "a_server_of_somebody__look_up_what_it_has_stored")
+    rows = [(name, "read-only", "Reads what was stored there under a name") for name in names]
+    lines = lay_out(("NAME", "KIND", "WHAT IT DOES"), rows, 80)
+    assert lines[2:] == [names[1], f"{'':13}read-only  Reads what was stored there under a name"]
+
+
+@requirement("AGENT-14")
 def test_a_table_of_seven_columns_fits_80_and_not_40() -> None:
     row = ("broken", "enabled", "user", "stdio", "untrusted", "broken.toml:1", "/usr/bin/python3")
     assert [fits((), [row], width) for width in (40, 80)] == [False, True]

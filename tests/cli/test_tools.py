@@ -147,8 +147,8 @@ def test_a_long_result_is_whole_as_nobody_could_read_on(run: Any, workspace: Pat
 @requirement("PROV-23", "AGENT-14")
 def test_a_call_that_lacks_an_argument_says_where_they_are_listed(run: Any) -> None:
     done = run("tools", "call", "file__read")
-    assert done.code == 1
-    assert "missing 'path'" in done.err
+    assert done.code == 2
+    assert "file__read: missing 'path'" in done.err
     assert done.err.endswith("hint: weft tools show file__read\n")
 
 

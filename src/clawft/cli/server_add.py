@@ -104,7 +104,7 @@ def _check_usage(options: Options) -> None:
     if options.url and "://" not in options.url and not options.command:
         raise WrongUsage(
             f"servers add: {options.url!r} is no URL, and a command stands behind --",
-            hint=f"weft servers add {options.name} -- {options.url}",
+            hint=_whole_url(options.url) or f"weft servers add {options.name} -- {options.url}",
         )
     if bool(options.url) == bool(options.command):
         raise WrongUsage(
@@ -117,6 +117,12 @@ def _check_usage(options: Options) -> None:
         )
     if options.env and not is_program:
         raise WrongUsage("servers add: --env is for a program, and this is a URL", hint="it is sent headers: --header")
+
+
+def _whole_url(text: str) -> str:
+    """`http:/host` and `https:host` are slips of the hand."""
+    slip = re.fullmatch(r"(?i)(https?):/?([^/].*)", text)
+    return f"did you mean {slip[1]}://{slip[2]}?" if slip else ""
 
 
 def _entry(options: Options) -> ServerEntry:

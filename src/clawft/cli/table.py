@@ -14,6 +14,8 @@ from itertools import zip_longest
 GAP = 2
 SMALLEST_LAST = 16
 """Columns the last cell gets at least; the ones before it give way."""
+SHARE_OF_LAST = 3
+"""One column in so many is the last cell's before names take it: a few words of a description tell little."""
 SMALLEST_CELL = 6
 WORD = 12
 """Columns in which any word stands whole: `untrusted`, `command line`."""
@@ -53,7 +55,8 @@ def _widths(table: Sequence[Row], width: int) -> list[int]:
     first, last = widths[:-1], widths[-1]
     if first:
         words = sum(min(size, WORD) for size in first[1:])
-        first[0] = _for_names([cells(row[0]) for row in table if row], room - words - min(SMALLEST_LAST, last))
+        beside = words + min(max(SMALLEST_LAST, width // SHARE_OF_LAST), last)
+        first[0] = _for_names([cells(row[0]) for row in table if row], room - beside)
     for _ in range(sum(first) + min(SMALLEST_LAST, last) - room):
         _narrow(first)
     _share(first, last, room)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from clawft.catalog.surface import tokens_of
 from clawft.cli.arguments import argument_options, arguments, kinds_of, resolved
 from clawft.cli.options import common_options, show_with_app
-from clawft.cli.parser import Options, Parser, json_option
+from clawft.cli.parser import Options, Parser, WrongUsage, json_option
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_paragraph, print_table, safe, tell
 from clawft.errors import JsonRpcFailure, ToolNotFound, nearest
 from clawft.model import Annotations, Origin, Reply
@@ -47,7 +47,7 @@ def why_absent(app: App, name: str) -> tuple[str, str] | None:
     from clawft.config.servers import waits
 
     known = app.servers
-    down = {each.name for each in app.pool.status() if each.status not in RUNNING}
+    down = {each.name for each in app.pool.status() if each.status not in RUNNING and not each.rests}
     for server in servers_of(name, (*known.found, *known.waiting, *known.refused)):
         if server in known.waiting:
             told = waits(server, known.waiting[server])
@@ -194,9 +194,16 @@ async def _call(app: App, options: Options) -> tuple[Reply, str]:
         reply = _refused(entry, refused)
     if entry is None and reply.is_error and why_absent(app, options.name) is not None:
         raise not_found(app, options.name)
-    if not set(schema.get("required", ())) <= given.keys():
+    missing = [name for name in schema.get("required", ()) if name not in given]
+    if missing and reply.is_error and not options.json and entry is not None and not entry.origin.server:
+        raise WrongUsage(_lacks(entry.name, missing), hint=f"weft tools show {entry.name}")
+    if missing:
         return reply, f"weft tools show {options.name}"
     return reply, _held(app, entry.origin.server, reply) if entry is not None and reply.is_error else ""
+
+
+def _lacks(tool: str, missing: Sequence[str]) -> str:
+    return f"{tool}: {'; '.join(f'missing {name!r}' for name in missing)}"
 
 
 def _refused(entry: CatalogEntry | None, error: JsonRpcFailure) -> Reply:

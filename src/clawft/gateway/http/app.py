@@ -60,7 +60,7 @@ class HttpApp:
         self._stateless = StatelessDoor(gateway)
         self._sessions = SessionDoor(gateway)
         self._known_look = lru_cache(maxsize=MAX_LOOKS)(self._look)
-        self._status = Status(gateway, self._stateless, self._sessions)
+        self._status = Status(gateway, path, self._stateless, self._sessions)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Under any ASGI server; ours calls `serve`."""

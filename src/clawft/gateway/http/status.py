@@ -15,7 +15,8 @@ PAGES = frozenset(("/healthz", "/readyz", "/metrics"))
 
 
 class Status:
-    def __init__(self, gateway: Gateway, stateless: StatelessDoor, sessions: SessionDoor) -> None:
+    def __init__(self, gateway: Gateway, endpoint: str, stateless: StatelessDoor, sessions: SessionDoor) -> None:
+        self._endpoint = endpoint
         self._gateway = gateway
         self._stateless = stateless
         self._sessions = sessions
@@ -23,7 +24,7 @@ class Status:
 
     async def answer(self, method: str, path: str, send: Send) -> None:
         if path not in PAGES:
-            await asgi.answer(send, 404, b"not found; the MCP endpoint is /mcp\n", [TEXT])
+            await asgi.answer(send, 404, f"not found; the MCP endpoint is {self._endpoint}\n".encode(), [TEXT])
         elif method not in ("GET", "HEAD"):
             await asgi.answer(send, 405, b"method not allowed", [TEXT, (b"allow", b"GET, HEAD")])
         elif path == "/healthz":

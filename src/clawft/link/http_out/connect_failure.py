@@ -9,6 +9,8 @@ import ssl
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 
+from clawft.policy.address import is_loopback
+
 TRUST = "if you trust whoever signed it, name a file with their certificate in SSL_CERT_FILE and start again"
 CLOCK = "whoever runs the server has to renew it; is the clock of this machine right?"
 WEAK = "whoever runs the server has to get one with a longer key and a newer signature"
@@ -19,6 +21,9 @@ _MEANT_FOR = frozenset({62, 63, 64})
 """What OpenSSL calls a certificate of another host, address or mailbox."""
 _TOO_WEAK = frozenset({66, 67, 68})
 """A key or a signature, its own or that of whoever signed it: no trust makes them stronger."""
+
+_PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
+"""Variables by which other programs leave a network that lets nobody out."""
 
 NO_HTTP = (aiohttp.ClientResponseError, HttpProcessingError)
 MAX_TOLD_CHARS = 200
@@ -88,7 +93,13 @@ def advice(error: BaseException) -> str:
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
     if isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER":
         return "does its address begin with http:// instead of https://?"
-    return ""
+    return _advice_on_proxies(error.host) if isinstance(error, aiohttp.ClientConnectorError) else ""
+
+
+def _advice_on_proxies(host: str) -> str:
+    """Where other programs get through, and we do not."""
+    proxy = None if is_loopback(host) else next(filter(os.environ.get, _PROXIES), None)
+    return f"{proxy} is set, which weft does not use: it has to reach the server itself" if proxy else ""
 
 
 def _advice_on(code: int) -> str:
