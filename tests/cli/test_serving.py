@@ -125,6 +125,7 @@ def test_every_spelling_of_loopback_answers_to_this_machine_alone(
     refused = access.check_place({b"host": b"rebound.example"})
     assert refused is not None
     assert refused.status == 421
+    assert "a proxy in front of it has to send a Host that it knows, like localhost" in refused.message
 
 
 @requirement("SHELL-16")
@@ -156,6 +157,35 @@ def test_the_lines_carry_the_token_and_survive_a_shell() -> None:
     assert lines["Claude Code"].endswith('--header "Authorization: Bearer s3cret"')
     written = json.loads(lines["Cursor, in .cursor/mcp.json"])["mcpServers"]["weft"]
     assert written == {"url": "http://127.0.0.1:1/mcp", "headers": {"Authorization": "Bearer s3cret"}}
+
+
+@requirement("SHELL-16")
+def test_lines_that_go_to_a_log_name_the_file_of_the_token_and_not_the_token(tmp_path: Path) -> None:
+    file = tmp_path / "my home" / "gateway.token"
+    file.parent.mkdir()
+    file.write_text("s3cret\n")
+    lines = connect_lines("http://127.0.0.1:1/mcp", "s3cret", file)
+    assert "s3cret" not in str(lines)
+    ran = f"code() {{ printf '%s' \"$2\"; }}; claude() {{ printf '%s' \"${{@: -1}}\"; }}; {lines['VS Code']}; echo; "
+    said = subprocess.run(
+        ["bash", "-c", ran + lines["Claude Code"]], capture_output=True, timeout=30, check=True, text=True
+    ).stdout.splitlines()
+    assert json.loads(said[0])["headers"] == {"Authorization": "Bearer s3cret"}
+    assert said[1] == "Authorization: Bearer s3cret"
+
+
+@requirement("SHELL-16")
+@pytest.mark.timeout(60)
+def test_the_token_is_not_printed_where_nobody_sits(
+    weft: list[str], environment: dict[str, str], workspace: Path, home: Path
+) -> None:
+    with serving([*weft, "gateway", "--port", "0"], environment, workspace) as process:
+        assert process.stdout
+        said = ""
+        while "Ctrl-C" not in said:
+            said += process.stdout.readline()
+    assert (home / "gateway.token").read_text().strip() not in said
+    assert f"$(cat {home / 'gateway.token'})" in said
 
 
 @requirement("SHELL-16")

@@ -203,6 +203,11 @@ def test_a_refusal_is_not_lost_because_a_later_place_has_one_too(home: Path, wor
         ("[mcp_server]", 1, "unknown key 'mcp_server', did you mean 'mcp_servers'?"),
         ("[security]\ncomand_policy = { allow = [] }", 2, "did you mean 'security.command_policy.allow'?"),
         ('[servers.a]\nurl = "x"', 2, "unknown key 'servers.a.url', did you mean 'mcp_servers'?"),
+        (
+            '[gateway.auth]\ngrants = [{ group = "dev", alow = ["*"] }]',
+            2,
+            "gateway.auth.grants has an unknown key 'alow', did you mean 'allow'?",
+        ),
         ("# hi\nzzzzzz = 1", 2, "unknown key 'zzzzzz'"),
         ("tools = 3", 1, "tools must be a table"),
         ('[tools]\n\nallow = "x"', 3, "tools.allow must be a list of globs"),

@@ -1,4 +1,4 @@
-"""The token of the gateway: printed once, kept private, asked for every time."""
+"""The token of the gateway: its file is named, kept private, asked for every time."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from tests.servers.weft import GATEWAY, STOP_S, Served, environment, gateway
 
 pytestmark = pytest.mark.slow
 
-_BEARER = re.compile(r"Bearer ([A-Za-z0-9_-]{32,})")
+_READ = re.compile(r"Bearer (?:'\")?\$\(cat ([^)]+)\)")
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +28,11 @@ def served(home_of_all: Path) -> Generator[Served]:
         yield running
 
 
-def printed_token(served: Served) -> str:
-    found = {token for line in served.lines for token in _BEARER.findall(line)}
-    assert len(found) == 1, "the connect lines must carry one and the same token"
-    return found.pop()
+def named_token(served: Served) -> str:
+    """By the file that the lines name: they go to a pipe."""
+    found = {file for line in served.lines for file in _READ.findall(line)}
+    assert len(found) == 1, "the connect lines must name one and the same file"
+    return Path(found.pop()).read_text().strip()
 
 
 async def list_tools(served: Served, authorization: str) -> Answer:
@@ -39,8 +40,8 @@ async def list_tools(served: Served, authorization: str) -> Answer:
 
 
 @requirement("SHELL-16", "SHELL-21")
-async def test_the_printed_token_opens_both_eras(served: Served) -> None:
-    token = printed_token(served)
+async def test_the_token_of_the_lines_opens_both_eras(served: Served) -> None:
+    token = named_token(served)
     assert (await list_tools(served, f"Bearer {token}")).json()["result"]["tools"]
     assert (await list_tools(served, f"bearer  {token} ")).status == 200
     session = await open_session(served.port, headers={"Authorization": f"Bearer {token}"})
@@ -52,7 +53,7 @@ async def test_the_printed_token_opens_both_eras(served: Served) -> None:
     "wrong", ["none", "empty", "another", "a part", "basic", "in lower case", "twice", "as a word"]
 )
 async def test_without_it_nothing_is_answered(served: Served, wrong: str) -> None:
-    token = printed_token(served)
+    token = named_token(served)
     told = {
         "none": "",
         "empty": "Bearer ",
@@ -77,13 +78,13 @@ async def test_without_it_nothing_is_answered(served: Served, wrong: str) -> Non
 
 @requirement("SHELL-16", "QUAL-02")
 async def test_the_token_is_kept_private_and_stays_the_same(served: Served, home_of_all: Path) -> None:
-    token = printed_token(served)
+    token = named_token(served)
     kept = home_of_all / "home" / "gateway.token"
     assert kept.read_text().strip() == token
     assert kept.stat().st_mode & 0o077 == 0
     assert kept.parent.stat().st_mode & 0o077 == 0
     with gateway(home_of_all) as second:
-        assert printed_token(second) == token
+        assert named_token(second) == token
 
 
 def _kept_token(folder: Path, token: bytes, mode: int) -> Path:
@@ -142,7 +143,7 @@ def test_a_gateway_without_a_token_is_for_this_machine_only(tmp_path: Path, host
 
 @requirement("SHELL-16")
 async def test_health_and_metrics_need_no_token_and_tell_no_secrets(served: Served) -> None:
-    token = printed_token(served)
+    token = named_token(served)
     for path in ("/healthz", "/readyz", "/metrics"):
         answer = await ask(served.port, head(served.port, "GET", {}, path))
         assert answer.status == 200

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from clawft.cli.checks import DoctorFinding, fail, ok, warn
 from clawft.config.places import user_file
+from clawft.errors import InvalidConfig
 
 if TYPE_CHECKING:  # the doctor brings an app along
     from clawft.app import App
@@ -97,6 +98,20 @@ def web_search(app: App) -> Iterator[DoctorFinding]:
     else:
         hint = f'[web] search_url = "https://…/search" in {user_file(settings.home)}, the address of a SearXNG'
         yield warn("web search", "web__search is not offered: no search engine is configured", hint)
+
+
+def people(app: App) -> Iterator[DoctorFinding]:
+    """Whether the gateway could check their tokens."""
+    if not app.settings.auth_issuer:
+        return
+    from clawft.auth.bearer import check_installed  # only where people come with tokens of their own
+
+    try:
+        check_installed()
+    except InvalidConfig as missing:
+        yield fail("gateway", missing.message, missing.hint)
+    else:
+        yield ok("gateway", f"takes tokens of {app.settings.auth_issuer}")
 
 
 def providers(app: App) -> Iterator[DoctorFinding]:

@@ -64,6 +64,7 @@ def _tools(options: Options) -> list[DoctorFinding]:
         looks = (
             app_checks.tools,
             app_checks.web_search,
+            app_checks.people,
             app_checks.providers,
             app_checks.servers,
             app_checks.delegation,

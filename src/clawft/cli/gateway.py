@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import errno
+import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from clawft.cli.options import common_options, with_app
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage
 from clawft.cli.screen import paint
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, quoted
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
@@ -107,13 +109,14 @@ def _announce(url: str, token: str | None, app: App, options: Options) -> None:
     from clawft.app import token_file  # loaded by now
 
     url, everywhere = from_here(url)
-    lines = connect_lines(url, token)
+    file = token_file(app.settings.home)
+    lines = connect_lines(url, token, None if options.json or sys.stdout.isatty() else file)
     if options.json:
         said = msgspec.json.encode({"url": url, "token": token, "connect": lines}).decode()
     else:
         clients = "".join(f"{paint(client, 'dim')}\n  {line}\n\n" for client, line in lines.items())
         others = "Other machines reach it too, by a name or address of this one.\n" if everywhere else ""
-        kept = "" if token is None else f" The token is kept in {token_file(app.settings.home)}."
+        kept = "" if token is None else f" The token is kept in {file}."
         said = f"weft gateway is ready at {paint(url, 'bold')}\n\n{clients}{others}Ctrl-C stops it.{kept}"
     try:
         print(said, flush=True)
@@ -129,19 +132,30 @@ def from_here(url: str) -> tuple[str, bool]:
     return url, False
 
 
-def connect_lines(url: str, token: str | None) -> Mapping[str, str]:
-    """What to type for each client, ready to paste into a shell, or into the file that is named."""
-    bearer = f"Bearer {token}"
-    header = f' --header "Authorization: {bearer}"' if token else ""
-    cursor = {"url": url, **({"headers": {"Authorization": bearer}} if token else {})}
-    server = {"name": "weft", "type": "http", **cursor}
+def connect_lines(url: str, token: str | None, file: Path | None = None) -> Mapping[str, str]:
+    """What to type for each client, ready to paste into a shell, or into the file that is named.
+
+    `file`: what has the token, and is named in its place, because a log is read by others as well.
+    """
+    read = f"$(cat {quoted(file)})" if file else ""
+    header = f' --header "Authorization: Bearer {read or token}"' if token else ""
+    cursor = _with_bearer(url, token and (f"<the token of {file}>" if file else token))
+    server = {"name": "weft", "type": "http", **_with_bearer(url, token and (_HERE if file else token))}
+    added = msgspec.json.encode(server).decode().replace(_HERE, f"'\"{read}\"'")
     inspector = f"npx @modelcontextprotocol/inspector --cli {url} --transport http --method tools/list"
     return {
         "Claude Code": f"claude mcp add --transport http weft {url}{header}",
-        "VS Code": f"code --add-mcp '{msgspec.json.encode(server).decode()}'",
+        "VS Code": f"code --add-mcp '{added}'",
         "Cursor, in .cursor/mcp.json": msgspec.json.encode({"mcpServers": {"weft": cursor}}).decode(),
         "Inspector": f"{inspector}{header}",
     }
+
+
+_HERE = "TOKEN-OF-THE-FILE"
+
+
+def _with_bearer(url: str, token: str | None) -> dict[str, Any]:
+    return {"url": url, **({"headers": {"Authorization": f"Bearer {token}"}} if token else {})}
 
 
 VERBS = {"": Verb("Serve MCP over HTTP", _options, _serve)}

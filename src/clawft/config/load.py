@@ -5,10 +5,11 @@ must not be able to change what is allowed in it.
 """
 
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from msgspec import Struct
@@ -156,10 +157,17 @@ def _judged(document: TomlDocument) -> Iterator[GivenValue | InvalidConfig]:
 def _value(key: ConfigKey, value: Any, origin: SourceLine) -> GivenValue | InvalidConfig:
     try:
         read_value = key.read(value)
-    except msgspec.ValidationError:
-        return _wrong(key, f"must be {key.words}, not {_shown(value)}", origin)
+    except msgspec.ValidationError as misfit:
+        return _wrong(key, _misspelled(key, misfit) or f"must be {key.words}, not {_shown(value)}", origin)
     wrong = key.check(read_value)
     return _wrong(key, wrong, origin) if wrong else GivenValue(key, read_value, origin)
+
+
+def _misspelled(key: ConfigKey, misfit: msgspec.ValidationError) -> str:
+    """Of a key inside a list of tables."""
+    unknown = re.match(r"Object contains unknown field `([^`]*)`", str(misfit))
+    known = [field for each in get_args(key.type) for field in getattr(each, "__struct_fields__", ())]
+    return f"has an unknown key {unknown[1]!r}{did_you_mean(unknown[1], known)}" if unknown else ""
 
 
 def _override(name: str, value: Any) -> GivenValue:

@@ -29,6 +29,7 @@ AccessAnswer = Caller | AccessRefusal | Awaitable[Caller | AccessRefusal]
 Authenticate = Callable[[Headers], AccessAnswer | None]
 """The caller these headers prove, why not, or None for a word of ours; to be awaited where somebody must be asked."""
 REALM = 'Bearer realm="clawft"'
+OF_A_PROXY = "a proxy in front of it has to send a Host that it knows, like localhost"
 WHERE_IT_IS = "`weft gateway` prints the line that has it"
 
 
@@ -50,7 +51,7 @@ class Access:
         """Against DNS rebinding, pages of other sites, and ourselves. The usual case costs three look-ups."""
         host = _without_port(headers.get(b"host", b""))
         if self._hosts is not None and host not in self._hosts:
-            return AccessRefusal(421, f"this gateway does not answer to the host {host[:100]!r}")
+            return AccessRefusal(421, f"this gateway does not answer to the host {host[:100]!r}; {OF_A_PROXY}")
         origin = headers.get(b"origin")
         if origin is not None and not self._is_own(origin, host):
             return AccessRefusal(403, "requests from this origin are refused")
