@@ -118,6 +118,17 @@ def test_a_secret_of_an_address_is_kept_where_it_is_asked_for(run: Any, home: Pa
     assert kept.read_text() == SECRET
 
 
+@requirement("MGR-19", "CONF-14")
+def test_a_token_behind_its_scheme_is_kept_where_it_is_asked_for(run: Any, home: Path, tmp_path: Path) -> None:
+    user = tmp_path / "other"
+    entry = {"url": "https://x.example/mcp", "headers": {"Authorization": f"Bearer {SECRET}"}}
+    _write(user / ".cursor" / "mcp.json", {"mcpServers": {"far": entry}})
+    assert run("servers", "import", "--keep-secrets", HOME=str(user)).code == 0
+    (kept,) = (home / "secrets").iterdir()
+    assert f"Bearer ${{secret://file{kept}}}" in (home / "mcp_servers" / "far.toml").read_text()
+    assert kept.read_text() == SECRET
+
+
 @requirement("MGR-19", "CONF-10")
 def test_an_address_that_begins_with_a_variable_is_used(run: Any, workspace: Path) -> None:
     entry = {"type": "http", "url": "${API_BASE:-http://127.0.0.1:9}/mcp"}

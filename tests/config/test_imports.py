@@ -240,6 +240,26 @@ def test_a_password_in_an_address_is_told_among_arguments_and_not_copied_from_a_
     assert "lovelace" not in " ".join(x.notes)
 
 
+@requirement("MGR-19", "CONF-14")
+def test_the_scheme_before_a_token_stays_and_the_workspace_is_filled_in_for_variables(around: UserFolders) -> None:
+    far = {"url": "https://a.example/mcp", "headers": {"Authorization": f"Bearer {KEY}"}}
+    near = {"command": PYTHON, "env": {"ROOT": "${workspaceFolder}/data"}}
+    write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"far": far, "near": near}})
+    both = found("cursor", around)
+    assert both["far"].spec is not None
+    assert both["far"].spec.headers == {"Authorization": "Bearer ${secret://env/FAR_AUTHORIZATION}"}
+    assert dict(both["far"].secrets) == {"secret://env/FAR_AUTHORIZATION": KEY}
+    assert both["near"].spec is not None
+    assert both["near"].spec.env == {"ROOT": f"{around.workspace}/data"}
+
+
+@requirement("MGR-19")
+def test_a_server_that_an_extension_of_zed_brings_is_refused_with_the_reason(around: UserFolders) -> None:
+    entry: dict[str, Any] = {"source": "extension", "enabled": True, "settings": {}}
+    write(around.user / ".config" / "zed" / "settings.json", {"context_servers": {"x": entry}})
+    assert "an extension of the editor starts this server" in found("zed", around)["x"].refused
+
+
 @requirement("MGR-19", "CONF-10")
 def test_which_tools_were_chosen_there_stay_chosen(around: UserFolders) -> None:
     gemini = {**COMMAND, "includeTools": ["safe", "look"], "excludeTools": ["rm"]}
@@ -287,7 +307,7 @@ def test_what_cannot_be_taken_over_is_told(around: UserFolders, more: Any, said:
 
 
 @requirement("MGR-19")
-@pytest.mark.parametrize("entry", [{}, None, [1], {"source": "extension", "settings": {}}])
+@pytest.mark.parametrize("entry", [{}, None, [1], {"source": "custom", "settings": {}}])
 def test_an_entry_that_starts_nothing_says_so(around: UserFolders, entry: Any) -> None:
     write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"x": entry}})
     assert "it needs either a url or a command" in found("cursor", around)["x"].refused

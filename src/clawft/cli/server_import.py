@@ -125,13 +125,16 @@ def _with_kept(spec: UpstreamSpec, each: Candidate) -> UpstreamSpec:
         write_private(path, secret.encode())
         kept[reference] = f"secret://file{path}"
 
-    def changed(values: dict[str, str]) -> dict[str, str]:
-        return {name: kept.get(value, value) for name, value in values.items()}
+    def changed(value: str) -> str:
+        for reference, file in kept.items():
+            value = file if value == reference else value.replace(f"${{{reference}}}", f"${{{file}}}")
+        return value
 
-    url = spec.url
-    for reference, file in kept.items():
-        url = url.replace(f"${{{reference}}}", f"${{{file}}}")
-    return msgspec.structs.replace(spec, env=changed(spec.env), headers=changed(spec.headers), url=url)
+    def all_changed(values: dict[str, str]) -> dict[str, str]:
+        return {name: changed(value) for name, value in values.items()}
+
+    env, headers = all_changed(spec.env), all_changed(spec.headers)
+    return msgspec.structs.replace(spec, env=env, headers=headers, url=changed(spec.url))
 
 
 def _print_notes(rows: Sequence[dict[str, Any]], options: Options) -> None:

@@ -13,6 +13,7 @@ from clawft.config.entry import ServerEntry
 from clawft.config.secrecy import holds_secret, options_in_clear, query_in_clear, variable_for
 
 _INPUT = re.compile(r"\$\{input:([^}]+)\}")
+_SCHEME = re.compile(r"(?i)(?:Bearer|Basic|Token)\s+(?=\S)")
 _OPEN = re.compile(r"\$\{(?!secret://)")
 """A variable that is nobody's reference."""
 
@@ -67,9 +68,16 @@ class _Clearing:
             return value
         variable = variable_for("", asked[1]) if asked and asked[0] == value else variable_for(self._server, name)
         if not filled_in:
-            return self._kept(variable, value)
+            return self._kept_behind_scheme(variable, value)
         self.notes.append(f"export {variable}={_shape(value)}")
         return f"secret://env/{variable}"
+
+    def _kept_behind_scheme(self, variable: str, value: str) -> str:
+        """`Bearer` is no secret, and whoever sets the variable has the token alone."""
+        scheme = _SCHEME.match(value)
+        if scheme is None:
+            return self._kept(variable, value)
+        return f"{scheme[0]}${{{self._kept(variable, value[scheme.end() :])}}}"
 
     def _kept(self, variable: str, value: str) -> str:
         """A reference in place of a secret that stood there in clear."""

@@ -126,6 +126,8 @@ def unknown_key(key: str, table: str, document: TomlDocument, path: tuple[str, .
 # ── files of other programs ──────────────────────────────────────────────────────────────────────────────────────────
 
 PROXY = "claudeai-proxy"
+EXTENSION = "extension"
+"""What Zed calls the source of a server that one of its extensions brings."""
 _VARIABLE = r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}"
 
 
@@ -137,6 +139,11 @@ def read_foreign(entry: object, origin: SourceLine, name: str) -> ServerEntry | 
         return InvalidConfig(
             f"{origin}: {name}: servers of type {PROXY} cannot be reached from here",
             hint='configure it with type "http" and its own address; it will ask for a login',
+        )
+    if told.get("source") == EXTENSION and not (told.get("command") or told.get("url")):
+        return InvalidConfig(
+            f"{origin}: {name}: an extension of the editor starts this server, and the entry does not say how",
+            hint=f"its documentation does: weft servers add {name} -- COMMAND",
         )
     try:
         return _lenient(told)

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
@@ -176,16 +176,18 @@ PROGRAMS: Mapping[str, OtherProgram] = {
 
 # ── one entry into a server of ours ──────────────────────────────────────────────────────────────────────────────────
 
+DEEPEST_TEXT = 2
+"""Tables around a text of an entry: `transport`, and `env` in it."""
 _ODD = re.compile(r"[^A-Za-z0-9.-]+|_+")
 
 
 def candidate(source: str, file: Path, name: str, entry: Mapping[str, Any], around: UserFolders) -> Candidate:
     """Named, resolved and free of secrets, or refused with the reason."""
-    told = read_foreign(entry, SourceLine(str(file)), name)
+    told = read_foreign(_with_workspace(entry, around), SourceLine(str(file)), name)
     if isinstance(told, ConfigError):
         return Candidate(source, str(file), name, refused=f"{told.message.removeprefix(f'{file}: ')}; {told.hint}")
     ours = our_name(name)
-    free = cleared(_with_workspace(told, around), ours)
+    free = cleared(told, ours)
     renamed = [f"it is {name!r} there"] if ours != name else []
     notes = (*renamed, *not_taken_over(entry, ours), *free.notes)
     refused, told = _resolved(free.entry, around.workspace)
@@ -206,7 +208,8 @@ def _portable(spec: UpstreamSpec, told: ServerEntry) -> UpstreamSpec:
     return msgspec.structs.replace(spec, cwd=told.cwd)
 
 
-def _with_workspace(told: ServerEntry, around: UserFolders) -> ServerEntry:
+def _with_workspace(entry: Mapping[str, Any], around: UserFolders) -> Mapping[str, Any]:
+    """Before it is read: what an editor fills in is no variable of ours."""
     known = {
         "workspaceFolder": str(around.workspace),
         "workspaceFolderBasename": around.workspace.name,
@@ -214,15 +217,17 @@ def _with_workspace(told: ServerEntry, around: UserFolders) -> ServerEntry:
         "pathSeparator": os.sep,
         "/": os.sep,
     }
+    return {key: _filled(value, known) for key, value in jsonc.members(entry).items()}
 
-    def filled(text: str) -> str:
-        for variable, value in known.items():
-            text = text.replace(f"${{{variable}}}", value)
-        return text
 
-    return msgspec.structs.replace(
-        told, command=filled(told.command), args=tuple(map(filled, told.args)), cwd=filled(told.cwd)
-    )
+def _filled(value: object, known: Mapping[str, str], depth: int = DEEPEST_TEXT) -> object:
+    if isinstance(value, str):
+        return re.sub(r"\$\{([^}]+)\}", lambda found: known.get(found[1], found[0]), value)
+    if not depth or not isinstance(value, list | dict):
+        return value
+    if isinstance(value, list):
+        return [_filled(each, known, depth - 1) for each in cast("list[object]", value)]
+    return {key: _filled(each, known, depth - 1) for key, each in cast("dict[str, object]", value).items()}
 
 
 def _resolved(told: ServerEntry, workspace: Path) -> tuple[str, ServerEntry]:
