@@ -668,6 +668,21 @@ def listed(done: Any) -> list[str]:
     return [tool["name"] for tool in done.json["tools"]]
 
 
+@requirement("MGR-19", "AGENT-14")
+def test_a_list_of_built_in_tools_starts_no_server(run: Any, home: Path, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    folder = home / "mcp_servers"
+    folder.mkdir(mode=0o700, parents=True)
+    command = {"command": "/bin/sh", "args": ["-c", f"echo >> {started}"], "sandbox": "off"}
+    (folder / "one.toml").write_text("\n".join(f"{key} = {json.dumps(value)}" for key, value in command.items()))
+    for whose in ("file", "file__*", "file__r*"):
+        listed = run("tools", "list", whose)
+        assert "file__read" in listed.out.split()
+        assert (listed.err, started.exists()) == ("", False)
+    assert "server one" in run("tools", "list", "f*").err
+    assert started.exists()
+
+
 @requirement("MGR-19")
 def test_servers_that_rest_until_they_are_called_are_not_said_to_be_down(run: Any, home: Path) -> None:
     home.mkdir(exist_ok=True)

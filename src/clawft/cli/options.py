@@ -197,5 +197,12 @@ async def _prepare(app: App, options: Options, tool: str, *, start: bool) -> Non
 
 
 def _is_built_in(app: App, tool: str) -> bool:
-    """Among bare names a server's tool would win, so there the servers must be known."""
-    return bool(tool) and app.settings.names.value != "bare" and app.gateway.tools.find(tool) is not None
+    """The tool, or all of its family: no server has a name of those. Among bare names a server's tool would win.
+
+    Tools of `weft` may tell of servers, and are there with them only.
+    """
+    if not tool or app.settings.names.value == "bare":
+        return False
+    from clawft.catalog.names import RESERVED  # loaded with the app
+
+    return tool.partition("__")[0] in RESERVED - {"weft"} or app.gateway.tools.find(tool) is not None
