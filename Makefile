@@ -84,10 +84,10 @@ peers: ## Install the real peers from npm (without npm: say so and go on)
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(PEERS); \
 	else echo "no npm: tests against real peers will be skipped (they fail with CI=true)"; fi
 
-system: ## Install what tests need of the system: bubblewrap, strace, busybox (not root, or no apt-get: say so and go on)
-	@{ command -v bwrap && command -v strace && command -v busybox; } >/dev/null || \
+system: ## Install what tests need of the system: bubblewrap, strace, busybox, zsh, fish (not root, or no apt-get: say so)
+	@(for program in bwrap strace busybox zsh fish; do command -v $$program || exit 1; done) >/dev/null || \
 	{ test "$$(id -u)" = 0 && command -v apt-get >/dev/null && { $(APT) || { apt-get update -qq && $(APT); }; }; } || \
-	echo "no bwrap, strace or busybox, and they cannot be installed here: tests that need them will be skipped"
+	echo "no bwrap, strace, busybox, zsh or fish, and they cannot be installed here: tests that need them will be skipped"
 
 editors: ## Install a real VS Code and Neovim for the tests (900 MB; with apt only as root)
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(PEERS) $(VSCODE); \

@@ -57,9 +57,10 @@ MAX_ROUNDS = 16
 NO_SUCH_FORM = (400, 404, 405, 406, 415, 422, 500, 501)
 """HTTP statuses by which a server shows that it does not speak a dialect; others say nothing about that."""
 
-log = logging.getLogger("clawft.upstream")
 BAD_REQUEST = 400
 """How a server of the handshake era refuses over HTTP what is sent outside of a session."""
+
+log = logging.getLogger("clawft.upstream")
 
 CLIENT_INFO = {"name": "clawft", "version": __version__}
 
