@@ -224,6 +224,17 @@ async def test_sessions_are_bounded_and_the_longest_unused_goes_first() -> None:
 
 
 @requirement("SHELL-19")
+async def test_where_all_are_taken_somebody_with_most_of_them_gives_way() -> None:
+    ada = Caller(principal="issuer#ada")
+    sessions = Sessions(server(), limit=3)
+    hers, first, second = sessions.open(ada), sessions.open(Caller()), sessions.open(Caller())
+    third = sessions.open(Caller())
+    assert [sessions.find(session.id, Caller()) for session in (first, second, third)] == [None, second, third]
+    assert sessions.find(hers.id, ada) is hers
+    sessions.close()
+
+
+@requirement("SHELL-19")
 async def test_idle_sessions_expire_but_not_those_that_listen() -> None:
     sessions = Sessions(server(), idle=-1)
     one, two = sessions.open(Caller()), sessions.open(Caller())

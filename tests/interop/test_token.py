@@ -108,6 +108,13 @@ def test_a_token_that_others_could_read_is_closed_to_them_and_told(tmp_path: Pat
 
 
 @requirement("SHELL-16")
+def test_a_token_that_can_be_guessed_is_told(tmp_path: Path) -> None:
+    kept = _kept_token(tmp_path, b"s3cret", 0o600)
+    with gateway(tmp_path) as running:
+        assert any(str(kept) in line and "6 characters" in line and "remove it" in line for line in running.lines)
+
+
+@requirement("SHELL-16")
 @pytest.mark.parametrize("token", [b"two\nlines", b"a\0b", b"two words", b"\xff\xfe", b"x" * 5_000])
 def test_a_token_that_nobody_could_send_is_told_at_the_start(tmp_path: Path, token: bytes) -> None:
     kept = _kept_token(tmp_path, token, 0o600)

@@ -14,6 +14,8 @@ from clawft.store.home import PRIVATE_FILE, locked, private_dir, read_plain, wri
 
 KEY_LENGTH = 32
 MAX_KEPT_BYTES = 4_096
+SHORT_TOKEN = 20
+"""Fewer characters, chosen by a person, can be guessed."""
 
 _TOKEN = rb"[!-~]{1,%d}" % (MAX_KEPT_BYTES - 1)
 """What a header can carry; and a longer file was not read to its end."""
@@ -33,6 +35,8 @@ def gateway_token(home: Path) -> str:
     token = _kept(file)
     if re.fullmatch(_TOKEN, token) is None:
         raise InvalidConfig(f"{file} holds no token that a client could send", hint="remove it: a new one is made")
+    if len(token) < SHORT_TOKEN:
+        log.warning("%s can be guessed: it has %d characters; remove it and start again", file, len(token))
     if os.name == "posix":
         _close_to_others(file)
     return token.decode("ascii")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from clawft.errors import Busy
 from clawft.gateway.conversation import Conversation
@@ -85,7 +86,7 @@ class Sessions:
             if len(own) >= MAX_OF_ONE:
                 self._evict(own)
         if len(self._open) >= self._limit:
-            self._evict(self)
+            self._evict(chain(self._of_who_has_most(), self))
         session = Session(self._gateway, base)
         self._open[session.id] = session
         return session
@@ -114,6 +115,11 @@ class Sessions:
         limit = time.monotonic() - self._idle
         for session in [s for s in self._open.values() if s.used < limit and not s.is_busy]:
             self.end(session)
+
+    def _of_who_has_most(self) -> Iterator[Session]:
+        counted = Counter(session.conversation.caller.principal for session in self)
+        [(most, _)] = counted.most_common(1)
+        return (session for session in self if session.conversation.caller.principal == most)
 
     def _evict(self, some: Iterable[Session]) -> None:
         """Make room: the longest unused of these without a running call goes."""
