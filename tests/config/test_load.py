@@ -83,6 +83,7 @@ redact = true
 [approvals]
 ask = "all"
 days = 30
+after_untrusted = true
 [pool]
 max_connections = 3
 list_seconds = 0
@@ -153,6 +154,7 @@ prices = { local = { input = 0, output = 0 } }
     assert (settings.builtin, settings.result_limit, settings.audit, settings.audit_values) == (False, 100, False, True)
     assert settings.resource_limit == 200
     assert (settings.redact, settings.ask, settings.approval_days) == (True, "all", 30)
+    assert settings.ask_after_untrusted is True
     assert settings.command_folders == ("/usr/bin",)
     assert (settings.max_connections, settings.list_seconds) == (3, 0)
     assert (settings.git_allow, settings.git_hosts, settings.git_local) == (("push",), ("git.example.org",), False)

@@ -474,4 +474,15 @@ ATTACKS = (
         ),
         "delegate/test_http_client.py::test_a_library_alone_goes_wherever_it_is_sent",
     ),
+    Attack(
+        44,
+        "words of strangers that talk a model into harm",
+        (
+            "security/test_talked_into.py::test_it_is_not_done_where_nobody_can_be_asked",
+            "guard/test_strangers.py::test_nothing_is_asked_until_a_stranger_was_read",
+            "guard/test_strangers.py::test_the_stateless_era_is_asked_by_input_required",
+            "guard/test_strangers.py::test_a_resource_of_a_stranger_counts_and_that_of_a_friend_does_not",
+        ),
+        "security/test_talked_into.py::test_without_that_rule_it_is_done",
+    ),
 )

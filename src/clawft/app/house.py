@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -122,6 +122,7 @@ class App:
             self._audit,
             Permission(self._names_of),
             self.approving,
+            *self._after_strangers(),
             Security(settings.command_policy, settings.url_policy),
             ResultGuard(self._leftovers, settings.result_limit, self._is_verbatim, settings.resource_limit),
             Redaction(self._redacts),
@@ -131,6 +132,15 @@ class App:
 
             guards.append(EditorsGuard(self.editors.hub))
         return guards if settings.audit else guards[1:]
+
+    def _after_strangers(self) -> Iterator[Guard]:
+        """Only where it is wanted: most calls are not asked about twice."""
+        if self.settings.ask_after_untrusted:
+            from clawft.guard.strangers import AfterStrangers, ReadingConversations, StrangersWords
+
+            conversations = ReadingConversations()
+            yield AfterStrangers(conversations)
+            yield StrangersWords(conversations)
 
     def _names_of(self, call: Call) -> tuple[str, ...]:
         return self.gateway.tools.names_of(call.name, call.caller)

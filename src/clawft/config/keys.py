@@ -187,6 +187,15 @@ KEYS: tuple[ConfigKey, ...] = (
         "How long an answer to a question holds; 0: until the tool changes.",
     ),
     ConfigKey(
+        "approvals.after_untrusted",
+        "ask_after_untrusted",
+        bool,
+        "true or false",
+        False,
+        "Ask before a tool changes or sends something once the conversation has read what an untrusted server or the "
+        "web says.",
+    ),
+    ConfigKey(
         "pool.max_connections",
         "max_connections",
         Connections,

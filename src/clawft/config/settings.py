@@ -31,6 +31,7 @@ class Settings(Struct, frozen=True):
     ask: Literal["untrusted", "all"] = "untrusted"
     """Whose tools wait for the person's approval."""
     approval_days: int = 0
+    ask_after_untrusted: bool = False
     page_size: int = 2500
     audit: bool = True
     audit_values: bool = False

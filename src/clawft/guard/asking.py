@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -28,3 +28,12 @@ async def answer_to(call: Call, key: str, question: Question) -> Mapping[str, An
     except (ExecutionFailed, RequestTimeout) as failed:
         return Unanswered(failed.message)
     return answer if answers_it(question, answer) else Unanswered("the client's answer is neither a yes nor a no")
+
+
+def chosen(told: Mapping[str, Any], offered: Sequence[str]) -> str:
+    """What the person chose of what was offered; empty for no, and for whatever was not."""
+    content = told.get("content")
+    if told.get("action") != "accept" or not isinstance(content, dict):
+        return ""
+    answer: object = content.get("answer")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # JSON
+    return answer if isinstance(answer, str) and answer in offered else ""

@@ -14,7 +14,7 @@ from msgspec import Struct
 from clawft.catalog.names import fit
 from clawft.errors import quoted as shell_quoted
 from clawft.guard.approval.excerpt import is_cut, quoted
-from clawft.guard.asking import Unanswered
+from clawft.guard.asking import Unanswered, chosen
 from clawft.model import EMPTY_OBJECT, Question, Tool
 from clawft.policy.approval import RULE
 from clawft.policy.beside_tools import CALLED
@@ -137,18 +137,9 @@ def _rest_of(tool: Tool) -> Mapping[str, object]:
 
 def said(subject: ConsentSubject, told: Mapping[str, Any]) -> str | Unanswered:
     """What they chose; empty for no."""
-    answer = _chosen(subject, told)
+    answer = chosen(told, (ONCE, ALWAYS, subject.everything))
     is_known = answer or told.get("action") != "accept"
     return answer if is_known else Unanswered("the client's answer is none of those that were offered")
-
-
-def _chosen(subject: ConsentSubject, answer: Mapping[str, Any]) -> str:
-    """The answer the person chose; empty if it was no."""
-    content = answer.get("content")
-    if answer.get("action") != "accept" or not isinstance(content, dict):
-        return ""
-    said: object = content.get("answer")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # JSON
-    return said if isinstance(said, str) and said in (ONCE, ALWAYS, subject.everything) else ""
 
 
 def refused(subject: ConsentSubject) -> str:

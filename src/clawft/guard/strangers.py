@@ -1,0 +1,142 @@
+"""After strangers: what an untrusted server or the web says may talk a model into anything.
+
+Once a conversation has read such words, a tool that can do harm is the person's decision: this once, or from then on in
+that conversation. Only where `approvals.after_untrusted` wants it. One guard looks at what is brought back, the other
+stands in the way of calls; both know the same conversations.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Awaitable
+
+from msgspec import Struct
+
+from clawft.guard.approval.excerpt import quoted
+from clawft.guard.asking import Unanswered, answer_to, chosen
+from clawft.guard.sides import BesideUse
+from clawft.model import Call, Caller, Next, Origin, Question, Reply, Tool
+from clawft.policy.strangers import brings_their_words, can_do_harm
+
+RULE = "after-untrusted"
+MAX_CONVERSATIONS = 10_000
+"""Which have read strangers' words; ten times as many as there may be sessions."""
+ONCE, FROM_NOW_ON = "once", "in this conversation from now on"
+_SWITCH = "or set approvals.after_untrusted = false"
+
+_Conversation = tuple[str, str, str]
+
+
+class _Reading(Struct, frozen=True):
+    """`first` brought strangers' words into a conversation; the tools in `allowed` may go on all the same."""
+
+    first: str
+    allowed: set[str]
+
+
+class ReadingConversations:
+    """Those that have read strangers' words; the longest silent ones are forgotten."""
+
+    def __init__(self, most: int = MAX_CONVERSATIONS) -> None:
+        self._most = most
+        self._known: OrderedDict[_Conversation, _Reading] = OrderedDict()
+
+    def note(self, caller: Caller, source: str) -> None:
+        conversation = _of(caller)
+        self._known.setdefault(conversation, _Reading(source, set()))
+        self._known.move_to_end(conversation)
+        if len(self._known) > self._most:
+            self._known.popitem(last=False)
+
+    def why_to_ask(self, call: Call) -> str:
+        """What brought such words into its conversation; empty if nothing did, or the person let this tool go on."""
+        known = self._known.get(_of(call.caller))
+        return known.first if known is not None and call.name not in known.allowed else ""
+
+    def allow(self, call: Call) -> None:
+        known = self._known.get(_of(call.caller))
+        if known is not None:
+            known.allowed.add(call.name)
+
+
+def _of(caller: Caller) -> _Conversation:
+    """Agents without sessions have one conversation each, for as long as we run."""
+    return caller.principal, caller.agent, caller.session
+
+
+class StrangersWords:
+    """Sees what comes from strangers."""
+
+    def __init__(self, conversations: ReadingConversations) -> None:
+        self._conversations = conversations
+
+    def applies(self, tool: Tool, origin: Origin) -> bool:
+        return brings_their_words(tool, origin)
+
+    async def __call__(self, call: Call, after: Next) -> Reply:
+        return self.finish(call, await after(call))
+
+    def finish(self, call: Call, reply: Reply) -> Reply:
+        if not reply.refused:
+            self._conversations.note(call.caller, call.name)
+        return reply
+
+    async def refuses(self, use: BesideUse) -> str:
+        """A prompt or a resource that is used is read."""
+        if not use.origin.trusted:
+            self._conversations.note(use.caller, f"{use.method} of {use.origin.server}")
+        return ""
+
+    def withholds(self, method: str, origin: Origin, caller: Caller) -> str:
+        return ""
+
+
+class AfterStrangers:
+    """Asks before what could do harm."""
+
+    def __init__(self, conversations: ReadingConversations) -> None:
+        self._conversations = conversations
+
+    def applies(self, tool: Tool, origin: Origin) -> bool:
+        return can_do_harm(tool, origin)
+
+    def passes(self, call: Call) -> bool:
+        return not self._conversations.why_to_ask(call)
+
+    def __call__(self, call: Call, after: Next) -> Awaitable[Reply]:
+        source = self._conversations.why_to_ask(call)
+        return self._ask(call, source, after) if source else after(call)
+
+    async def _ask(self, call: Call, source: str, after: Next) -> Reply:
+        why = f"{call.name} may change or send something, and this conversation has read what {source} brought"
+        if not call.caller.capabilities.elicit_form:
+            return _refused(f"{why}; nobody can be asked about it here (ask the person to do it, {_SWITCH})")
+        told = await answer_to(call, "weft_after_untrusted", _question(call, why))
+        if isinstance(told, Unanswered):
+            return _refused(f"{why}; nobody answered whether it may go on: {told.why}")
+        answer = chosen(told, (ONCE, FROM_NOW_ON))
+        if not answer:
+            return _refused(f"{why}; the person declined it")
+        if answer == FROM_NOW_ON:
+            self._conversations.allow(call)
+        return await after(call)
+
+
+def _refused(why: str) -> Reply:
+    return Reply.error(f"refused by the rule {RULE}: {why}", refused=RULE)
+
+
+def _question(call: Call, why: str) -> Question:
+    called_with = quoted("It would be called with:", call.arguments.decode("utf-8", "replace"))
+    return Question(
+        "elicitation/create",
+        {
+            "mode": "form",
+            "message": "\n".join([f"{why}, which may have talked the model into it. Allow it?", *called_with]),
+            "requestedSchema": {
+                "type": "object",
+                "properties": {"answer": {"type": "string", "title": "Allow it?", "enum": [ONCE, FROM_NOW_ON]}},
+                "required": ["answer"],
+            },
+        },
+    )
