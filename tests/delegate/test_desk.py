@@ -285,11 +285,11 @@ async def test_without_a_task_the_arguments_are_wrong() -> None:
 @requirement("DELEG-20", "QUAL-03")
 @pytest.mark.parametrize("globs", [["[" * 200_000], ["a*"] * 100_000], ids=["a long one", "many"])
 async def test_globs_that_would_keep_everybody_waiting_are_wrong_arguments(globs: list[str]) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     is_error, result = await asked(offering(DelegationConfig(claude_enabled=True)), task="x", tools=globs)
     assert is_error
     assert "tools" in result["content"][0]["text"]
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
 
 
 @requirement("DELEG-21", "T-12.6")

@@ -241,11 +241,11 @@ def _compact(tree: dict[str, Any]) -> bytes:
 
 @requirement("GUARD-05")
 def test_a_megabyte_is_searched_quickly() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     look({"a": "https://x/" + "\n" * 1_000_000, "b": "h" + "\t" * 1_000_000})
     look({"url": "<\u00a0" * 500_000, "uri": "1." * 500_000, "x": "url:" * 250_000})
     look({"command": {**{str(n): [] for n in range(40_000)}, "args": ["a b"] * 8_000}})
     look({"command": {**{str(n): "a" for n in range(40_000)}, "args": "b" * 1_000_000}})
     assert not suspicious(b'{"a":"' + "\u3042\u00a0".encode() * 200_000 + b'"}')
     assert not suspicious(b'{"a":"' + b'"c' * 100_000 + b'"}')
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2

@@ -23,6 +23,6 @@ def test_they_match_what_a_shell_would(glob: str, name: str) -> None:
 @requirement("QUAL-03")
 @pytest.mark.parametrize("glob", ["[" * 30_000, "a]" + "[" * 30_000, "[]" * 15_000, "[!" * 15_000])
 def test_a_row_of_brackets_keeps_nobody_waiting(glob: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     any_matches(("echo",), (glob,))
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5

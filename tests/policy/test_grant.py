@@ -73,10 +73,10 @@ def test_more_denials_never_show_more(tool: list[str], allow: tuple[str, ...], d
 
 @requirement("GUARD-06")
 def test_a_hostile_glob_is_decided_quickly() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert not visible(["a" * 64], Grant(allow=("*a" * 40 + "b",)))
     assert not may_match("*a" * 100 + "b", "a" * 64)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 @requirement("GUARD-06")

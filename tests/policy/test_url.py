@@ -203,11 +203,11 @@ def test_every_spelling_of_one_address_gets_one_verdict(number: int) -> None:
     "text", ["http://" + "a." * 50_000, "http://" + "[" * 100_000, "http://" + "%31" * 2_000, "x" * 100_000]
 )
 def test_hostile_text_is_decided_quickly(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     decide(text)
     host_of(text)
     literal_addresses(text)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 @requirement("QUAL-16")
