@@ -609,6 +609,16 @@ def test_a_workspace_can_switch_off_but_not_replace(files: Files) -> None:
     assert files.discover().wanted == {}
 
 
+@requirement("CONF-08", "CONF-16", "CONF-12")
+@pytest.mark.parametrize("entry", [{"command": "bash"}, 7, {"command": PROGRAM, "sandbox": "off"}, {}])
+def test_what_a_workspace_spoils_is_its_own_and_no_server_of_the_user(files: Files, entry: object) -> None:
+    files.user("one", stdio())
+    foreign = files.foreign({"one": entry})
+    servers = files.discover()
+    assert list(servers.wanted) == ["one"]
+    assert list(servers.refused) == [f"one ({foreign})"]
+
+
 # ── after a change ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -172,7 +172,13 @@ def test_two_definitions_share_a_pin_only_if_they_are_the_same(one: dict[str, An
     seen = [{key: value for key, value in each.items() if key != "_meta"} for each in (one, two)]
     same = canonical(seen[0]) == canonical(seen[1])
     assert (pinned(one) == pinned(two)) is same
-    assert bool(changed(*seen)) is (seen[0] != seen[1])
+    assert bool(changed(*seen)) is not same
+
+
+@requirement("POOL-19")
+@pytest.mark.parametrize("now", [1.0, True, "1", [1]])
+def test_what_is_one_number_to_python_has_changed_where_it_is_spelled_otherwise(now: object) -> None:
+    assert changed({"maximum": 1}, {"maximum": now}) == ["maximum"]
 
 
 @requirement("POOL-17")

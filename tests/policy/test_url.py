@@ -20,8 +20,8 @@ http://127.0.0.1 http://127.1 http://127.0.1 http://2130706433 http://0x7f000001
 http://0177.0.0.1 http://localhost http://LOCALHOST. http://a.localhost:8080/x http://0.0.0.0 http://0 http://[::]
 http://[::1] http://[::ffff:127.0.0.1] http://[::ffff:7f00:1] http://[::ffff:0:10.0.0.1] http://[::127.0.0.1]
 http://[64:ff9b::7f00:1] http://[64:ff9b:1::1] http://[2002:7f00:1::] http://[2002:a00:1::1] http://[2001:0:1::]
-http://[fe80::5efe:10.0.0.1] http://[2606:4700::5efe:192.168.0.1] http://10.0.0.1 http://192.168.1.1:80/x
-http://172.16.0.1 http://172.31.255.255 http://010.0.0.1 http://169.254.169.254/latest http://100.64.0.1
+http://[3fff::1] http://[5f00::1] http://[fe80::5efe:10.0.0.1] http://[2606:4700::5efe:192.168.0.1] http://10.0.0.1
+http://192.168.1.1:80/x http://172.16.0.1 http://172.31.255.255 http://010.0.0.1 http://169.254.169.254/latest http://100.64.0.1
 http://224.0.0.1 http://240.0.0.1 http://255.255.255.255 http://192.0.2.1 http://198.18.0.1 http://[fd00::1]
 http://[fc00::1] http://[fe80::1] http://[fe80::1%25eth0] http://[fec0::1] http://[ff02::1] http://[fd00:ec2::254]
 http://168.63.129.16 http://100.100.100.200 http://metadata.google.internal http://metadata http://instance-data

@@ -109,6 +109,24 @@ def test_a_command_line_opens_no_secret_and_no_system(named: str) -> None:
 
 
 @requirement("POOL-22")
+@pytest.mark.parametrize("table", [SandboxTable(), SandboxTable(read=(".",)), SandboxTable(write=(".",))])
+@pytest.mark.parametrize("secret", ["/home/me/.ssh", "/home/me/.clawft", "/home/me/.config/gh", "/keys"])
+def test_a_table_opens_no_secret_because_the_command_line_names_it(table: SandboxTable, secret: str) -> None:
+    for named in (secret, f"{secret}/below"):
+        around = replace(AROUND, named=(named,), moved=("/keys",))
+        assert access(table, f"{named}/id", around) == "hide"
+    assert access(replace(table, read=(secret,)), f"{secret}/id", replace(AROUND, moved=("/keys",))) == "read"
+
+
+@requirement("POOL-22")
+def test_a_home_of_ours_is_hidden_also_while_another_is_used() -> None:
+    around = replace(AROUND, state="/elsewhere", own="/elsewhere/sandbox/server")
+    for setting in ("auto", "strict", SandboxTable(read=("~",))):
+        assert access(setting, "/home/me/.clawft/gateway.token", around) == "hide"
+        assert access(setting, "/elsewhere/gateway.token", around) == "hide"
+
+
+@requirement("POOL-22")
 def test_a_program_in_the_workspace_does_not_close_it() -> None:
     around = replace(AROUND, program=("/home/me/work/server",))
     assert access("auto", "/home/me/work/server/log", around) == "write"

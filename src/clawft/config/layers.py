@@ -5,8 +5,6 @@ Our own TOML is strict, JSON of other programs is read leniently. Later layers w
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from itertools import repeat
@@ -17,6 +15,7 @@ from msgspec import Struct
 from clawft.config import jsonc, load
 from clawft.config.entry import ServerEntry, read_foreign, read_own
 from clawft.config.entry_rules import judge
+from clawft.config.exposed import exposed
 from clawft.config.load import SourceLine
 from clawft.config.places import (
     GIVEN,
@@ -28,7 +27,7 @@ from clawft.config.places import (
     user_file,
     workspace_files,
 )
-from clawft.errors import ConfigError, InvalidConfig, did_you_mean, quoted
+from clawft.errors import ConfigError, InvalidConfig, did_you_mean
 from clawft.policy.delegation import FLOW_SERVER
 from clawft.store.document import TomlDocument
 from clawft.upstream.spec import UpstreamSpec
@@ -38,8 +37,6 @@ MAX_SERVERS = 1_000
 TABLE = "mcp_servers"
 DELEGATION, FLOW_KEY = "delegation", "claude_flow_server"
 """Where the server of claude-flow may be described, beside the others."""
-ROOT = 0
-"""May own files of every user: who is root needs no file of ours."""
 
 
 class Scope(Enum):
@@ -67,11 +64,14 @@ class FoundServer(Struct, frozen=True):
 
 
 class RefusedServer(Struct, frozen=True):
-    """A server, or a whole file, that cannot be used, and why. `required`: the program must not start without it."""
+    """A server, or a whole file, that cannot be used, and why. `required`: the program must not start without it.
+    `is_local`: it is a file of the workspace that says so.
+    """
 
     error: ConfigError
     file: str
     required: bool = False
+    is_local: bool = False
 
 
 EntryOutcome = tuple[str, FoundServer | RefusedServer]
@@ -169,23 +169,6 @@ def _read_shared(file: Path, layer: Layer) -> Iterator[EntryOutcome]:
             yield FLOW_SERVER, _own(FLOW_SERVER, table, document, (DELEGATION, FLOW_KEY), layer)
 
 
-def exposed(file: Path) -> InvalidConfig | None:
-    """Whoever can write the user's own files decides what is started; so nobody else may."""
-    try:
-        found = file.stat()
-    except OSError:
-        return None  # reading it says why
-    if os.name != "posix":
-        return None
-    if found.st_mode & stat.S_IWOTH:
-        return InvalidConfig(
-            f"{file} can be changed by every user, so it starts nothing", hint=f"chmod go-w {quoted(file)}"
-        )
-    if found.st_uid not in (os.getuid(), ROOT):
-        return InvalidConfig(f"{file} belongs to another user, so it starts nothing", hint="make a copy of your own")
-    return None
-
-
 def _read_tables(document: TomlDocument | ConfigError | None, file: Path, layer: Layer) -> Iterator[EntryOutcome]:
     if isinstance(document, ConfigError):
         yield str(file), RefusedServer(document, str(file))
@@ -236,7 +219,7 @@ def _own(
     if isinstance(told, ServerEntry) and path and told.name not in ("", name):
         told = InvalidConfig(f"{origin}: the table is {name!r}, its name says {told.name!r}", hint="remove one of them")
     if isinstance(told, ConfigError):
-        return RefusedServer(told, document.file, _is_required(table, layer))
+        return RefusedServer(told, document.file, _is_required(table, layer), layer.is_workspace)
     return _judged(name, told, origin, layer)
 
 
@@ -295,7 +278,7 @@ def _read_json(content: bytes, file: str, layer: Layer) -> Iterator[EntryOutcome
         if isinstance(entry, ServerEntry):
             yield name, _judged(name, entry, origin, layer)
         else:
-            yield name, RefusedServer(entry, file, _is_required(table, layer))
+            yield name, RefusedServer(entry, file, _is_required(table, layer), layer.is_workspace)
 
 
 def _misplaced(told: Mapping[str, object]) -> str:
@@ -341,5 +324,5 @@ def _judged(name: str, told: ServerEntry, origin: SourceLine, layer: Layer) -> F
         folders=layer.sources.folders,
     )
     if isinstance(outcome, ConfigError):
-        return RefusedServer(outcome, origin.file, told.required and not layer.is_workspace)
+        return RefusedServer(outcome, origin.file, told.required and not layer.is_workspace, layer.is_workspace)
     return FoundServer(outcome, origin, layer.scope)

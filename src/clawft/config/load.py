@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.catalog.surface import Surface
+from clawft.config.exposed import exposed
 from clawft.config.key import ConfigKey
 from clawft.config.keys import BY_NAME, KEYS, OPEN_TABLES, WHOLE
 from clawft.config.places import agent_file, spelled_in_text, user_file
@@ -81,7 +82,7 @@ def problems(home: Path, agent: str) -> list[ConfigError]:
     found: list[ConfigError] = []
     for path in files(home, agent):
         try:
-            document = read(path)
+            document = _read_own(path)
         except ConfigError as wrong:
             found.append(wrong)
         else:
@@ -98,7 +99,15 @@ def files(home: Path, agent: str) -> tuple[Path, ...]:
 
 
 def read_all(home: Path, agent: str) -> list[TomlDocument]:
-    return [document for document in map(read, files(home, agent)) if document is not None]
+    return [document for document in map(_read_own, files(home, agent)) if document is not None]
+
+
+def _read_own(path: Path) -> TomlDocument | None:
+    """The same as `read`, of a file that decides what is allowed. Raises InvalidConfig if others may write it."""
+    document = read(path)
+    if document is not None and (open_to_others := exposed(path)):
+        raise open_to_others
+    return document
 
 
 def read(path: Path) -> TomlDocument | None:

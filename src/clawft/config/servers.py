@@ -68,13 +68,19 @@ def approved_in(book: Approvals, sources: Sources) -> IsApproved:
 
 
 def merged(read: Iterable[EntryOutcome], approved: IsApproved) -> Servers:
-    """Later wins, a refusal too: a server its last layer spoiled is not run as an earlier one had it."""
+    """Later wins, a refusal too: a server its last layer spoiled is not run as an earlier one had it.
+
+    But what a workspace spoils is its own: a server of the user's that is called so goes on.
+    """
     found: dict[str, FoundServer] = {}
     refused: dict[str, RefusedServer] = {}
     waiting: dict[str, FoundServer] = {}
     for name, outcome in read:
         if isinstance(outcome, FoundServer) and outcome.must_wait and not approved(outcome):
             waiting[name] = outcome  # until it is approved it changes nothing, a server of the same name neither
+            continue
+        if isinstance(outcome, RefusedServer) and outcome.is_local and _is_of_user(found.get(name)):
+            refused[f"{name} ({outcome.file})"] = outcome
             continue
         earlier = found.pop(name, None) or waiting.get(name)
         waiting.pop(name, None)
@@ -84,6 +90,10 @@ def merged(read: Iterable[EntryOutcome], approved: IsApproved) -> Servers:
         else:
             found[name] = _beside(earlier, _switched_off(earlier, outcome))
     return Servers(found, refused, waiting)
+
+
+def _is_of_user(found: FoundServer | None) -> bool:
+    return found is not None and found.scope is not Scope.WORKSPACE
 
 
 def _switched_off(earlier: FoundServer | None, later: FoundServer) -> FoundServer:

@@ -44,6 +44,8 @@ _SPECIAL = (
     ("100::/64", "a reserved address"),
     ("2001::/23", "a reserved address"),
     ("2001:db8::/32", "a reserved address"),
+    ("3fff::/20", "a reserved address"),
+    ("5f00::/16", "a reserved address"),
     ("fc00::/7", "a private address"),
     ("fe80::/10", "a link-local address"),
     ("fec0::/10", "a private address"),

@@ -170,9 +170,10 @@ def read_shown(text: bytes) -> ShownText:
 
 
 def changed(before: ShownText, now: ShownText) -> list[str]:
-    """The members that differ."""
+    """The members that differ, by how they are spelled: to Python 1, 1.0 and true are one."""
     names = dict.fromkeys((*before, *now))
-    return [name for name in names if before.get(name, _ABSENT) != now.get(name, _ABSENT)]
+    return [name for name in names if _member(before, name) != _member(now, name)]
 
 
-_ABSENT = object()
+def _member(shown: ShownText, name: str) -> str | None:
+    return _spelled(shown[name]) if name in shown else None

@@ -73,8 +73,10 @@ HISTORIES = (
 ).split()
 DAEMONS = ".colima .lima .rd .orbstack .minikube .podman".split()
 """Whoever reaches one of their sockets starts what he likes, outside of any sandbox."""
+OURS = (".clawft",)
+"""With everybody's tokens in it, also while CLAWFT_HOME names another folder."""
 
-SECRETS = (*KEYS, *RINGS, *AGENTS, *TALKS, *HISTORIES, *DAEMONS)
+SECRETS = (*OURS, *KEYS, *RINGS, *AGENTS, *TALKS, *HISTORIES, *DAEMONS)
 """Below the home folder: what a server has no business with unless its table names it."""
 
 MOVED = (
@@ -173,7 +175,7 @@ def bounds_of(setting: str | SandboxTable, around: FoldersAround) -> Bounds | No
         return None
     if isinstance(setting, SandboxTable):
         read, write = _absolute(setting.read, around), _absolute(setting.write, around)
-        return _closed(around, (*around.named, *read), write, setting.network, setting.require)
+        return _closed(around, (*_named(around), *read), write, setting.network, setting.require)
     if setting == "strict":
         return _closed(around, (), _work(around), (), required=False)
     return _open(around, required=setting == "require")
@@ -207,6 +209,12 @@ def _work(around: FoldersAround) -> tuple[str, ...]:
     folders = (around.workspace, around.cwd, *around.named)
     free = (folder for folder in folders if kept.isdisjoint((folder, *_above(folder))))
     return tuple(folder for folder in free if may_be_opened(folder, around.home))
+
+
+def _named(around: FoldersAround) -> tuple[str, ...]:
+    """What the command line names, but for secrets: those a table has to name itself."""
+    secrets = frozenset(_secrets(around))
+    return tuple(folder for folder in around.named if secrets.isdisjoint((folder, *_above(folder))))
 
 
 def _deciding(around: FoldersAround) -> tuple[str, ...]:
