@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from clawft.errors import (
-    NeedsAuth,
-    WireError,
-)
+from clawft.errors import NeedsAuth
 from clawft.link.faults import Faults
 from clawft.link.http_out.answer import READ_AHEAD
-from clawft.link.http_out.events import SHOWN_BAD_EVENTS
 from clawft.link.http_out.exchange import challenges_in, exchanges
-from clawft.link.share.noise import Noise
+from clawft.link.http_out.heard import Heard
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.revisions import REVISIONS
 from clawft.wire.secrets import mask_url
@@ -35,8 +30,6 @@ PACKED = "gzip, deflate"
 """What an answer may be packed with: whatever else is installed beside us changes nothing."""
 OURS = frozenset({"accept", "content-type", "content-length", "host", "last-event-id", "mcp-session-id"})
 """Headers that no configuration may set."""
-
-log = logging.getLogger("clawft.link")
 
 
 def open_client() -> ClientSession:
@@ -103,16 +96,12 @@ class ClientLink:
         self._limit = limit
         self._client: ClientSession | None = None
         self._goodbyes: set[asyncio.Task[None]] = set()
-        self._noise = Noise()
-        self._batches = False
-        self._lists = 0
-        """That are asked for."""
-        self._bad_events = self._long_events = self._unasked = 0
+        self._heard = Heard(self._url)
         self.refused_notice = ""
 
     @property
     def faults(self) -> Faults:
-        return Faults(self._unasked, self._bad_events, self._long_events, int(self._noise.paused))
+        return self._heard.faults
 
     def _needs_auth(self, response: ClientResponse) -> NeedsAuth:
         """Where no login of ours is used: because a header was configured instead, or nobody has any for us."""
@@ -124,10 +113,5 @@ class ClientLink:
         sent = "Authorization" in response.request_info.headers
         return NeedsAuth(told, challenge=challenges_in(response), hint=hint, passing=not sent)
 
-    def _note_bad_event(self, wrong: WireError) -> None:
-        self._bad_events += 1
-        if self._bad_events <= SHOWN_BAD_EVENTS:
-            log.warning("%s sent an event that is no message: %s", self._url, wrong)
-
     def settled(self, revision: str) -> None:
-        self._batches = REVISIONS[revision].batches
+        self._heard.batches = REVISIONS[revision].batches

@@ -23,8 +23,6 @@ MANY_LINES = 64
 """In one piece: comments, or events that are none, more likely than an answer."""
 MAX_EVENT_ID = 4 * 1024
 """Of the place in a stream that a server gives us to come back to; one that is longer is none."""
-SHOWN_BAD_EVENTS = 5
-"""Events of one link that are no messages, as far as each is told."""
 
 log = logging.getLogger("clawft.link")
 
