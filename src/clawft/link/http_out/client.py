@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from clawft.errors import NeedsAuth
 from clawft.link.faults import Faults
-from clawft.link.http_out.answer import READ_AHEAD
 from clawft.link.http_out.exchange import challenges_in, exchanges
 from clawft.link.http_out.heard import Heard
+from clawft.link.http_out.packed import READ_AHEAD
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.revisions import REVISIONS
 from clawft.wire.secrets import mask_url
