@@ -505,6 +505,30 @@ def test_only_the_keys_of_the_hop_leave_the_meta() -> None:
     assert relay.reply_of(b'{"resultType":"task"}', stateless=True).kind is Kind.TASK
 
 
+NEIGHBOURS = ("protocolVersion", "clientInfo", "clientCapabilities", "logLevel", "serverInfo", "subscriptionId")
+"""Protocol, section 22.1, no. 6: what stands in `_meta` for one hop only."""
+
+
+@requirement("PROV-16")
+@pytest.mark.parametrize("key", NEIGHBOURS)
+@pytest.mark.parametrize("slash", ["/", r"\/"], ids=["plain", "escaped"])
+@pytest.mark.parametrize("stateless", [False, True])
+def test_what_is_for_the_neighbour_goes_no_further_in_either_era(key: str, slash: str, *, stateless: bool) -> None:
+    meta = f'"_meta":{{"io.modelcontextprotocol{slash}{key}":{{"name":"behind"}},"vendor/x":1.50}}'
+    content = '"content":[{"type":"text","text":"io.modelcontextprotocol/serverInfo"}]'
+    told = relay.reply_of(f"{{{content},{meta}}}".encode(), stateless=stateless).result
+    assert told == f'{{{content},"_meta":{{"vendor/x":1.50}}}}'.encode()
+    for method, members in (("prompts/get", '"messages":[]'), ("resources/read", '"contents":[]')):
+        told = relay.answer_of(method, f"{{{members},{meta}}}".encode(), stateless=stateless)
+        assert told == f'{{{members},"_meta":{{"vendor/x":1.50}}}}'.encode()
+
+
+@requirement("PROV-16")
+def test_a_result_of_a_handshake_server_that_only_speaks_of_such_keys_stays_as_it_came() -> None:
+    sent = b'{"content":[{"type" : "text","text":"io.modelcontextprotocol/serverInfo"}], "_meta":{"vendor/x" :1.50}}'
+    assert relay.reply_of(sent, stateless=False).result == sent
+
+
 @requirement("PROV-16", "QUAL-03")
 def test_a_result_always_has_its_list_of_content() -> None:
     assert relay.with_blocks(b'{"content" : [ {"type":"text","text":"x"}]}').startswith(b'{"content" : [')
