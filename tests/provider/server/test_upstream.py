@@ -572,6 +572,42 @@ async def test_a_server_that_refuses_to_be_watched_does_not_tell_its_key(tmp_pat
         assert "sesame" not in str(refused.value)
 
 
+def deaf_server(era: str) -> Tables:
+    """One that never says whether it will tell of its resource."""
+
+    async def never(_: OutgoingRequest) -> Any:
+        return await asyncio.Future()
+
+    able: dict[str, Any] = {"tools": {}, "resources": {"subscribe": True}}
+    hints: dict[str, Any] = {"resultType": "complete", "ttlMs": 60_000, "cacheScope": "public"}
+    listed: dict[str, Any] = {
+        "resources/list": {**hints, "resources": [{"uri": "t://a", "name": "a"}, {"uri": "t://b", "name": "b"}]},
+        "resources/templates/list": {**hints, "resourceTemplates": []},
+    }
+    if era == "handshake":
+        return Tables(
+            {"t": answers(**{"initialize": {**HELLO, "capabilities": able}, "resources/subscribe": never}, **listed)}
+        )
+    hello: dict[str, Any] = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": able}
+    tools: dict[str, Any] = {**hints, "tools": []}
+    return Tables({"t": {"server/discover": hello, "subscriptions/listen": never, "tools/list": tools, **listed}})
+
+
+@requirement("RES-06")
+@pytest.mark.parametrize("era", ["handshake", "stateless"])
+async def test_who_watches_a_resource_at_a_server_that_takes_no_note_hears_so(
+    era: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clawft.upstream.interest.listen.ACKNOWLEDGE_SECONDS", 0.05)
+    few = asyncio.timeout(4)
+    async with served(tmp_path, table("t", timeout_ms=200), ways=deaf_server(era)) as (mine, _, providers), few:
+        one = provider(providers, "t")
+        for uri in ("t://a", "t://b"):  # and the second does not wait for it
+            with pytest.raises(ClawftError, match=r"t: it has not said that it will tell of changes to t://[ab]"):
+                await one.watch_resource(uri, Caller(), lambda uri, more: None)
+        assert not mine.find("t").interest.resources
+
+
 @requirement("RES-01")
 async def test_what_changes_while_it_is_read_is_not_kept(tmp_path: Path) -> None:
     """The news may overtake the answer, which is then older than they are."""
