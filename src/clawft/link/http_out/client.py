@@ -6,12 +6,14 @@ import asyncio
 import threading
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from clawft.errors import NeedsAuth
 from clawft.link.faults import Faults
 from clawft.link.http_out.exchange import challenges_in, exchanges
 from clawft.link.http_out.heard import Heard
 from clawft.link.http_out.packed import READ_AHEAD
+from clawft.policy.address import is_loopback
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.revisions import REVISIONS
 from clawft.wire.secrets import mask_url
@@ -32,8 +34,11 @@ OURS = frozenset({"accept", "content-type", "content-length", "host", "last-even
 """Headers that no configuration may set."""
 
 
-def open_client() -> ClientSession:
-    """Keeps connections, no cookies; each request has its own deadline, connecting has ours."""
+def open_client(proxy: str = "") -> ClientSession:
+    """Keeps connections, no cookies; each request has its own deadline, connecting has ours.
+
+    With a `proxy` it connects to that, and looks up no other name.
+    """
     import aiohttp  # on first use: see above
 
     from clawft.link import loops
@@ -42,6 +47,7 @@ def open_client() -> ClientSession:
 
     return aiohttp.ClientSession(
         connector=Connector(resolver=Resolver()),
+        proxy=proxy or None,
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"Accept-Encoding": PACKED, loops.HEADER: loops.own_mark()},
         read_bufsize=READ_AHEAD,
@@ -69,6 +75,14 @@ async def close_client(client: ClientSession, leaving: Collection[asyncio.Task[N
     await asyncio.gather(*leaving, return_exceptions=True)
 
 
+def _is_here(url: str) -> bool:
+    """No proxy leads back to this machine, and none shall hear what is said here."""
+    try:
+        return is_loopback(urlsplit(url).hostname or "")
+    except ValueError:  # no address at all: whoever connects says so
+        return False
+
+
 def configured_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name.lower() not in OURS}
 
@@ -86,6 +100,7 @@ class ClientLink:
         *,
         name: str = "",
         limit: int = DEFAULT_LIMIT,
+        proxy: str = "",
     ) -> None:
         """`name`: what whoever configured it calls the server."""
         self._target = url
@@ -94,6 +109,7 @@ class ClientLink:
         self._exchange = exchanges(credentials)
         self._configured = configured_headers(headers or {})
         self._limit = limit
+        self._proxy = proxy if proxy and not _is_here(url) else ""
         self._client: ClientSession | None = None
         self._goodbyes: set[asyncio.Task[None]] = set()
         self._heard = Heard(self._url)

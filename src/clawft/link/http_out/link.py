@@ -75,8 +75,9 @@ class HttpLink(ClientLink):
         *,
         name: str = "",
         limit: int = DEFAULT_LIMIT,
+        proxy: str = "",
     ) -> None:
-        super().__init__(url, headers, credentials, name=name, limit=limit)
+        super().__init__(url, headers, credentials, name=name, limit=limit, proxy=proxy)
         self._ids: OpenRequests[None] = OpenRequests()
         self._session_id = ""
         self._revision = ""
@@ -92,7 +93,7 @@ class HttpLink(ClientLink):
         self._messages = Messages(self._url, self._heard, incoming)
         self._lost = lost
         self._closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._client = open_client()
+        self._client = open_client(self._proxy)
 
     def settled(self, revision: str) -> None:
         super().settled(revision)

@@ -56,7 +56,7 @@ class SseLink(ClientLink):
         self._incoming = incoming
         self._lost = lost
         self._waiting: OpenRequests[asyncio.Future[Response | Failure]] = OpenRequests()
-        self._client = open_client()
+        self._client = open_client(self._proxy)
         self._sender = LinkSender()
         self._endpoint: asyncio.Future[str] = self._loop.create_future()
         self._stream = self._loop.create_task(self._run())
