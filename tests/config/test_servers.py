@@ -512,6 +512,38 @@ def test_a_workspace_cannot_switch_off_what_is_taken_out_of_results(files: Files
     assert "mine" in files.discover().wanted
 
 
+@requirement("CONF-15")
+def test_a_workspace_cannot_name_a_proxy(files: Files) -> None:
+    files.ours('[mcp_servers.x]\nurl = "https://a.example/mcp"\nproxy = "http://proxy.example:3128"\n')
+    assert "a workspace file may not name a proxy" in str(files.discover().refused["x"].error)
+    files.foreign({"y": {"url": "https://a.example/mcp", "proxy": "http://proxy.example:3128"}})
+    assert all(not found.spec.proxy for found in files.discover().waiting.values())
+    files.user("mine", 'url = "https://a.example/mcp"\nproxy = "http://proxy.example:3128"\n')
+    assert files.discover().wanted["mine"].proxy == "http://proxy.example:3128"
+
+
+@requirement("CONF-15")
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ('url = "https://a.example/mcp"\nproxy = "proxy.example:3128"', "the proxy must begin with http://"),
+        ('url = "https://a.example/mcp"\nproxy = "https://proxy.example"', "the proxy must begin with http://"),
+        ('url = "https://a.example/mcp"\nproxy = "http://u:p@proxy.example"', "must be a reference"),
+        (f'command = "{PROGRAM}"\nproxy = "http://proxy.example"', "proxy is for servers that are reached by http"),
+    ],
+)
+def test_a_proxy_that_is_none_is_refused(files: Files, entry: str, told: str) -> None:
+    files.user("mine", entry + "\n")
+    assert told in str(files.discover().refused["mine"].error)
+
+
+@requirement("CONF-15")
+def test_the_login_of_a_proxy_is_a_reference(files: Files) -> None:
+    proxy = "http://${secret://env/PROXY_LOGIN}@proxy.example:3128"
+    files.user("mine", f'url = "https://a.example/mcp"\nproxy = "{proxy}"\n')
+    assert files.discover().wanted["mine"].proxy == proxy
+
+
 @requirement("WIRE-08", "CONF-15")
 @pytest.mark.parametrize(("size", "fine"), [(64 * 1024, True), (16 * 1024 * 1024, True), (16 * 1024 * 1024 + 1, False)])
 def test_a_workspace_cannot_raise_what_a_message_may_have(files: Files, size: int, fine: bool) -> None:

@@ -34,6 +34,10 @@ class Asked:
     def close(self) -> None:
         self._writer.close()
 
+    def hang_up(self) -> None:
+        """At once: whoever is at the other end may find it before their loop does."""
+        self._writer.get_extra_info("socket").shutdown(socket.SHUT_WR)
+
     async def pour(self, *pieces: bytes, pause: float = 0.0) -> None:
         """Piece after piece, for as long as anybody reads."""
         while not self._writer.is_closing():

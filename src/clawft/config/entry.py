@@ -54,6 +54,7 @@ WORDS = {
     "args": "a list of texts",
     "env": "a table of texts",
     "headers": "a table of texts",
+    "proxy": "a text: http://host:port",
     "cwd": "a text: a folder",
     "enabled": "true or false",
     "timeout_ms": f"a whole number from 1 to {MAX_TIMEOUT_MS}",

@@ -14,6 +14,7 @@ from clawft.catalog.names import refuse_server
 from clawft.config.entry import SANDBOXES, ServerEntry
 from clawft.config.load import SourceLine
 from clawft.config.places import expanded
+from clawft.config.secrecy import has_password
 from clawft.errors import InvalidConfig
 from clawft.model import Deny
 from clawft.policy import launch
@@ -97,6 +98,8 @@ def _wrong_with(told: ServerEntry, by_workspace: bool) -> str | None:
     globs = (*told.tools.allow, *told.tools.deny)
     if by_workspace and (len(globs) > MAX_GLOBS or any(len(glob) > MAX_HOSTILE_GLOB for glob in globs)):
         return f"tools of a workspace file has up to {MAX_GLOBS} globs of up to {MAX_HOSTILE_GLOB} letters"
+    if told.proxy and (wrong := _wrong_proxy(told, by_workspace)):
+        return wrong
     if told.exchange is not None and (wrong := _wrong_exchange(told, told.exchange.client_secret, by_workspace)):
         return wrong
     return _wrong_url(told.url) if told.url and not told.url.startswith(STDIO) else _wrong_command(told)
@@ -116,6 +119,19 @@ def _wrong_exchange(told: ServerEntry, secret: str, by_workspace: bool) -> str:
         return "exchange.client_secret must be a reference like secret://env/NAME, so that no secret stands in a file"
     if told.isolation != "shared" or told.required:
         return "with an exchange each person has a session of their own: leave out isolation and required"
+    return ""
+
+
+def _wrong_proxy(told: ServerEntry, by_workspace: bool) -> str:
+    """Whoever names one reads what is sent to http://, and decides where it goes."""
+    if by_workspace:
+        return "a workspace file may not name a proxy; say it in a file of your own"
+    if not told.url or told.url.startswith(STDIO):
+        return "proxy is for servers that are reached by http:// or https://"
+    if not told.proxy.startswith("http://"):
+        return f"the proxy must begin with http://, not {mask_url(told.proxy)[:40]!r}"
+    if has_password(told.proxy):
+        return "the login of the proxy must be a reference: http://${secret://env/PROXY_LOGIN}@host:port"
     return ""
 
 

@@ -58,6 +58,8 @@ class ServerDescription(Struct, frozen=True, kw_only=True):
     args: tuple[Text, ...] = ()
     env: dict[Name, Text] = {}
     headers: dict[str, Text] = {}
+    proxy: str = ""
+    """By which it is reached over the network: nothing else of ours goes that way."""
     cwd: Text = "."
     enabled: bool = True
     timeout_ms: Millis = DEFAULT_TIMEOUT_MS

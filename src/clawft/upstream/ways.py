@@ -38,10 +38,11 @@ def _over_http(spec: UpstreamSpec, login: Credentials | None) -> list[Callable[[
     from clawft.link.http_out.link import HttpLink  # most servers are children
     from clawft.link.http_out.sse import SseLink
 
-    return [
-        lambda: HttpLink(_address(spec), _headers(spec), login, name=spec.name, limit=spec.max_message),
-        lambda: SseLink(_address(spec), _headers(spec), login, name=spec.name, limit=spec.max_message),
-    ]
+    def link(kind: type[HttpLink | SseLink]) -> Link:
+        proxy = resolve(spec.proxy)
+        return kind(_address(spec), _headers(spec), login, name=spec.name, limit=spec.max_message, proxy=proxy)
+
+    return [lambda: link(HttpLink), lambda: link(SseLink)]
 
 
 def _headers(spec: UpstreamSpec) -> dict[str, str]:

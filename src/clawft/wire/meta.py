@@ -13,6 +13,8 @@ CLIENT = PREFIX + "clientInfo"
 SERVER = PREFIX + "serverInfo"
 LOG_LEVEL = PREFIX + "logLevel"
 SUBSCRIPTION = PREFIX + "subscriptionId"
+HOP = frozenset({VERSION, CAPABILITIES, CLIENT, LOG_LEVEL, SERVER, SUBSCRIPTION})
+"""What two neighbours tell each other: each writes its own, and hands none on."""
 TASKS = PREFIX + "tasks"
 """The id of the tasks extension."""
 

@@ -35,6 +35,7 @@ class Stream:
     def __init__(self, body: bytes) -> None:
         self._body = body
         self.content = self
+        self.headers: dict[str, str] = {}
 
     async def iter_any(self) -> AsyncIterator[bytes]:
         yield self._body

@@ -5,6 +5,7 @@ import codecs
 import gc
 import gzip
 import json
+import zlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -718,4 +719,54 @@ async def test_a_body_with_a_mark_or_packed_by_an_old_name_is_read(body: bytes, 
 async def test_what_is_packed_by_an_old_name_is_bounded_as_all_else(body: bytes, error: type[LinkError]) -> None:
     async with linked(sent(body, "x-gzip"), limit=10_000) as (link, *_):
         with pytest.raises(error):
+            await link.request(PING)
+
+
+PACKED = zlib.MAX_WBITS | 16
+
+
+def streamed(*data: bytes) -> Respond:
+    """Events on a stream that is packed by the old name of gzip, and goes on after them."""
+
+    async def respond(asked: Asked) -> web.StreamResponse:
+        if asked.about != "ping":
+            return web.Response(status=202)
+        stream = await asked.stream(**{"Content-Encoding": "x-gzip"})
+        packing = zlib.compressobj(wbits=PACKED)
+        for each in data:
+            await stream.response.write(packing.compress(b"data: " + each + b"\n\n"))
+            await stream.response.write(packing.flush(zlib.Z_SYNC_FLUSH))
+        await asyncio.Event().wait()
+        return stream.response
+
+    return respond
+
+
+@requirement("LINK-13")
+async def test_an_event_stream_that_is_packed_by_an_old_name_is_read_as_it_comes() -> None:
+    notice = b'{"jsonrpc":"2.0","method":"notifications/message"}'
+    async with linked(streamed(notice, ANSWER)) as (link, _, listener):
+        assert isinstance(await link.request(PING), Response)
+        assert listener.heard == [("notifications/message", 1)]
+
+
+@requirement("LINK-13", "LINK-18")
+async def test_an_event_that_was_small_as_it_was_packed_is_bounded_as_all_else() -> None:
+    async with linked(streamed(bytes(1_000_000)), limit=10_000) as (link, *_):
+        with pytest.raises(MessageTooLong):
+            await link.request(PING)
+
+
+@requirement("LINK-13")
+async def test_an_event_stream_that_is_not_packed_as_it_says_ends_there() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        if asked.about != "ping":
+            return web.Response(status=202)
+        stream = await asked.stream(**{"Content-Encoding": "x-gzip"})
+        await stream.response.write(b"data: " + ANSWER + b"\n\n")
+        await asyncio.Event().wait()
+        return stream.response
+
+    async with linked(respond) as (link, *_):
+        with pytest.raises(LinkClosed, match="without an answer"):
             await link.request(PING)

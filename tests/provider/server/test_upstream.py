@@ -505,6 +505,30 @@ def test_only_the_keys_of_the_hop_leave_the_meta() -> None:
     assert relay.reply_of(b'{"resultType":"task"}', stateless=True).kind is Kind.TASK
 
 
+NEIGHBOURS = ("protocolVersion", "clientInfo", "clientCapabilities", "logLevel", "serverInfo", "subscriptionId")
+"""Protocol, section 22.1, no. 6: what stands in `_meta` for one hop only."""
+
+
+@requirement("PROV-16")
+@pytest.mark.parametrize("key", NEIGHBOURS)
+@pytest.mark.parametrize("slash", ["/", r"\/"], ids=["plain", "escaped"])
+@pytest.mark.parametrize("stateless", [False, True])
+def test_what_is_for_the_neighbour_goes_no_further_in_either_era(key: str, slash: str, *, stateless: bool) -> None:
+    meta = f'"_meta":{{"io.modelcontextprotocol{slash}{key}":{{"name":"behind"}},"vendor/x":1.50}}'
+    content = '"content":[{"type":"text","text":"io.modelcontextprotocol/serverInfo"}]'
+    told = relay.reply_of(f"{{{content},{meta}}}".encode(), stateless=stateless).result
+    assert told == f'{{{content},"_meta":{{"vendor/x":1.50}}}}'.encode()
+    for method, members in (("prompts/get", '"messages":[]'), ("resources/read", '"contents":[]')):
+        told = relay.answer_of(method, f"{{{members},{meta}}}".encode(), stateless=stateless)
+        assert told == f'{{{members},"_meta":{{"vendor/x":1.50}}}}'.encode()
+
+
+@requirement("PROV-16")
+def test_a_result_of_a_handshake_server_that_only_speaks_of_such_keys_stays_as_it_came() -> None:
+    sent = b'{"content":[{"type" : "text","text":"io.modelcontextprotocol/serverInfo"}], "_meta":{"vendor/x" :1.50}}'
+    assert relay.reply_of(sent, stateless=False).result == sent
+
+
 @requirement("PROV-16", "QUAL-03")
 def test_a_result_always_has_its_list_of_content() -> None:
     assert relay.with_blocks(b'{"content" : [ {"type":"text","text":"x"}]}').startswith(b'{"content" : [')
@@ -546,6 +570,42 @@ async def test_a_server_that_refuses_to_be_watched_does_not_tell_its_key(tmp_pat
         with pytest.raises(JsonRpcFailure, match="not with ") as refused:
             await provider(providers, "t").watch_resource("t://a", Caller(), lambda uri, more: None)
         assert "sesame" not in str(refused.value)
+
+
+def deaf_server(era: str) -> Tables:
+    """One that never says whether it will tell of its resource."""
+
+    async def never(_: OutgoingRequest) -> Any:
+        return await asyncio.Future()
+
+    able: dict[str, Any] = {"tools": {}, "resources": {"subscribe": True}}
+    hints: dict[str, Any] = {"resultType": "complete", "ttlMs": 60_000, "cacheScope": "public"}
+    listed: dict[str, Any] = {
+        "resources/list": {**hints, "resources": [{"uri": "t://a", "name": "a"}, {"uri": "t://b", "name": "b"}]},
+        "resources/templates/list": {**hints, "resourceTemplates": []},
+    }
+    if era == "handshake":
+        return Tables(
+            {"t": answers(**{"initialize": {**HELLO, "capabilities": able}, "resources/subscribe": never}, **listed)}
+        )
+    hello: dict[str, Any] = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": able}
+    tools: dict[str, Any] = {**hints, "tools": []}
+    return Tables({"t": {"server/discover": hello, "subscriptions/listen": never, "tools/list": tools, **listed}})
+
+
+@requirement("RES-06")
+@pytest.mark.parametrize("era", ["handshake", "stateless"])
+async def test_who_watches_a_resource_at_a_server_that_takes_no_note_hears_so(
+    era: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clawft.upstream.interest.listen.ACKNOWLEDGE_SECONDS", 0.05)
+    few = asyncio.timeout(4)
+    async with served(tmp_path, table("t", timeout_ms=200), ways=deaf_server(era)) as (mine, _, providers), few:
+        one = provider(providers, "t")
+        for uri in ("t://a", "t://b"):  # and the second does not wait for it
+            with pytest.raises(ClawftError, match=r"t: it has not said that it will tell of changes to t://[ab]"):
+                await one.watch_resource(uri, Caller(), lambda uri, more: None)
+        assert not mine.find("t").interest.resources
 
 
 @requirement("RES-01")

@@ -18,6 +18,7 @@ from clawft.errors import (
     WireError,
 )
 from clawft.link.base import too_long
+from clawft.link.http_out.packed import READ_AHEAD, is_packed, unpacked
 from clawft.link.share.turns import ALONE_FROM, AwaitedTurn, LinkSender
 from clawft.wire.headers import legible
 from clawft.wire.jsonrpc import reading
@@ -31,8 +32,6 @@ if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: onl
 BAD_REQUEST, NOT_FOUND = 400, 404
 NO_ANSWER_STATUS = 300
 """From here on a status is no answer: we follow no redirects, as they could lead our headers to someone else."""
-READ_AHEAD = 64 * 1024
-"""Bytes of an answer that wait to be read, about; there may be many answers at a time."""
 EXCERPT = 300
 _NOT_FOUND = (METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, INVALID_PARAMS)
 """A method, a resource, a tool or prompt: some servers have the status 404 for each."""
@@ -73,23 +72,9 @@ async def read_body(url: str, response: ClientResponse, limit: int, sender: Link
             if size >= ALONE_FROM:
                 await turn.wait(size)
         body = whole.getvalue()
-    if response.headers.get("Content-Encoding", "").lower() == "x-gzip":
-        body = _unpacked(url, body, limit)
+    if is_packed(response):
+        body = unpacked(url, body, limit)
     return body.removeprefix(BOM_UTF8)
-
-
-def _unpacked(url: str, body: bytes, limit: int) -> bytes:
-    """The old name of gzip, which aiohttp does not know."""
-    import zlib  # loaded with aiohttp
-
-    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    try:
-        whole = unpacking.decompress(body, limit + 1)
-    except zlib.error as wrong:
-        raise LinkClosed(f"{url} sent an answer that is not packed as it says: {wrong}") from None
-    if len(whole) > limit:
-        raise too_long(url, limit)
-    return whole
 
 
 def no_message(url: str, body: bytes, wrong: WireError) -> LinkClosed:

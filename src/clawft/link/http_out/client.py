@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
-from clawft.errors import (
-    NeedsAuth,
-    WireError,
-)
+from clawft.errors import NeedsAuth
 from clawft.link.faults import Faults
-from clawft.link.http_out.answer import READ_AHEAD
-from clawft.link.http_out.events import SHOWN_BAD_EVENTS
 from clawft.link.http_out.exchange import challenges_in, exchanges
-from clawft.link.share.noise import Noise
+from clawft.link.http_out.heard import Heard
+from clawft.link.http_out.packed import READ_AHEAD
+from clawft.policy.address import is_loopback
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.revisions import REVISIONS
 from clawft.wire.secrets import mask_url
@@ -36,11 +33,12 @@ PACKED = "gzip, deflate"
 OURS = frozenset({"accept", "content-type", "content-length", "host", "last-event-id", "mcp-session-id"})
 """Headers that no configuration may set."""
 
-log = logging.getLogger("clawft.link")
 
+def open_client(proxy: str = "") -> ClientSession:
+    """Keeps connections, no cookies; each request has its own deadline, connecting has ours.
 
-def open_client() -> ClientSession:
-    """Keeps connections, no cookies; each request has its own deadline, connecting has ours."""
+    With a `proxy` it connects to that, and looks up no other name.
+    """
     import aiohttp  # on first use: see above
 
     from clawft.link import loops
@@ -49,6 +47,7 @@ def open_client() -> ClientSession:
 
     return aiohttp.ClientSession(
         connector=Connector(resolver=Resolver()),
+        proxy=proxy or None,
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"Accept-Encoding": PACKED, loops.HEADER: loops.own_mark()},
         read_bufsize=READ_AHEAD,
@@ -76,6 +75,14 @@ async def close_client(client: ClientSession, leaving: Collection[asyncio.Task[N
     await asyncio.gather(*leaving, return_exceptions=True)
 
 
+def _is_here(url: str) -> bool:
+    """No proxy leads back to this machine, and none shall hear what is said here."""
+    try:
+        return is_loopback(urlsplit(url).hostname or "")
+    except ValueError:  # no address at all: whoever connects says so
+        return False
+
+
 def configured_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name.lower() not in OURS}
 
@@ -93,6 +100,7 @@ class ClientLink:
         *,
         name: str = "",
         limit: int = DEFAULT_LIMIT,
+        proxy: str = "",
     ) -> None:
         """`name`: what whoever configured it calls the server."""
         self._target = url
@@ -101,18 +109,15 @@ class ClientLink:
         self._exchange = exchanges(credentials)
         self._configured = configured_headers(headers or {})
         self._limit = limit
+        self._proxy = proxy if proxy and not _is_here(url) else ""
         self._client: ClientSession | None = None
         self._goodbyes: set[asyncio.Task[None]] = set()
-        self._noise = Noise()
-        self._batches = False
-        self._lists = 0
-        """That are asked for."""
-        self._bad_events = self._long_events = self._unasked = 0
+        self._heard = Heard(self._url)
         self.refused_notice = ""
 
     @property
     def faults(self) -> Faults:
-        return Faults(self._unasked, self._bad_events, self._long_events, int(self._noise.paused))
+        return self._heard.faults
 
     def _needs_auth(self, response: ClientResponse) -> NeedsAuth:
         """Where no login of ours is used: because a header was configured instead, or nobody has any for us."""
@@ -124,10 +129,5 @@ class ClientLink:
         sent = "Authorization" in response.request_info.headers
         return NeedsAuth(told, challenge=challenges_in(response), hint=hint, passing=not sent)
 
-    def _note_bad_event(self, wrong: WireError) -> None:
-        self._bad_events += 1
-        if self._bad_events <= SHOWN_BAD_EVENTS:
-            log.warning("%s sent an event that is no message: %s", self._url, wrong)
-
     def settled(self, revision: str) -> None:
-        self._batches = REVISIONS[revision].batches
+        self._heard.batches = REVISIONS[revision].batches

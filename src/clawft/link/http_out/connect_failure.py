@@ -38,7 +38,14 @@ _CODING = "Can not decode content-encoding:"
 
 def is_no_http(error: BaseException) -> bool:
     """It was reached, and has answered with something else; the library calls that a bad request, with status 400."""
-    return isinstance(error, NO_HTTP)
+    return isinstance(error, NO_HTTP) and not isinstance(error, aiohttp.ClientHttpProxyError)
+
+
+def is_of_proxy(error: BaseException, host: str) -> bool:
+    """Did the proxy stand in the way to this host?"""
+    if isinstance(error, aiohttp.ClientHttpProxyError | aiohttp.ClientProxyConnectionError):
+        return True
+    return isinstance(error, aiohttp.ClientConnectorDNSError) and error.host != host
 
 
 def has_left(error: BaseException) -> bool:
@@ -53,6 +60,8 @@ def reason(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         told = error.certificate_error
         return f"its certificate is not accepted: {getattr(told, 'verify_message', '') or told}"
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return f"it refuses the way there, with status {error.status}"
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return "it did not open the connection in time"
     if isinstance(error, aiohttp.ClientConnectorError):
@@ -99,7 +108,8 @@ def advice(error: BaseException) -> str:
 def _advice_on_proxies(host: str) -> str:
     """Where other programs get through, and we do not."""
     proxy = None if is_loopback(host) else next(filter(os.environ.get, _PROXIES), None)
-    return f"{proxy} is set, which weft does not use: it has to reach the server itself" if proxy else ""
+    told = f"{proxy} is set, which weft does not use: it has to reach the place itself"
+    return f"{told}; the entry of an MCP server may name a `proxy`" if proxy else ""
 
 
 def _advice_on(code: int) -> str:

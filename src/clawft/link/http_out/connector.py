@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import select
 import time
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import ClientPayloadError, ServerDisconnectedError, TCPConnector
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
 
 from clawft.link.http_out.connect_failure import reason
+from clawft.link.http_out.idle import LONGEST_SECONDS, Idling
 from clawft.link.share.noise import SHARE
 from clawft.link.share.unread import Taker
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, BaseTransport
+    from collections import deque
+
+    from aiohttp.client_reqrep import ConnectionKey
+    from aiohttp.connector import Connection
+    from aiohttp.tracing import Trace
 
 MAX_HEADS = 64
 """Heads of answers that wait to be read on one connection; `100 Continue` is one, and may come again and again."""
@@ -40,6 +50,17 @@ class _Bounded(ResponseHandler):
     _unread: Taker | None = None
     _answered: object = None
     """What has read the head of an answer; there is a new one for each request."""
+    _ended = 0.0
+
+    def __init__(self, loop: AbstractEventLoop, idling: Idling) -> None:
+        super().__init__(loop)
+        self._idling = idling
+
+    def ended_at(self) -> float:
+        """When it was seen to be no use any more, while nothing is asked: 0 as long as it is."""
+        if not self._ended and (self.transport is None or self.transport.is_closing() or _is_readable(self.transport)):
+            self._ended = time.monotonic()
+        return self._ended
 
     def data_received(self, data: bytes) -> None:
         if self._answered is self._parser and data and (self._payload is None or self._payload.is_eof()):
@@ -129,6 +150,7 @@ class _Bounded(ResponseHandler):
         if rest and self.transport is not None:
             super().data_received(rest)
         super().connection_lost(exc)
+        self._ended = self._ended or time.monotonic()
 
     def _hang_up(self) -> None:
         """What comes before we have asked is nobody's answer; the next to ask on this connection would take it."""
@@ -139,6 +161,7 @@ class _Bounded(ResponseHandler):
     def feed_data(self, data: Any, size: int = 0) -> None:
         if data[0].code >= _FINAL:
             self._answered = self._parser
+            self._idling.hear(data[0].headers.get("Keep-Alive", ""))
         if len(self._buffer) < MAX_HEADS:
             super().feed_data(data, size)
         else:
@@ -160,7 +183,33 @@ class _Bounded(ResponseHandler):
             body.set_exception(ClientPayloadError(why))
 
 
+def _is_readable(transport: BaseTransport) -> bool:
+    """Whether something came that the loop has not taken yet; while nothing is asked that is the end, or as bad."""
+    if not hasattr(select, "poll"):  # on Windows
+        return False
+    poll = select.poll()
+    poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+    return bool(poll.poll(0))
+
+
 class Connector(TCPConnector):
+    """To one server, or for one request."""
+
     def __init__(self, **options: Any) -> None:
+        options["keepalive_timeout"] = LONGEST_SECONDS
         super().__init__(**options)  # pyright: ignore[reportUnknownMemberType]  # an argument we do not give has no type
-        self._factory = partial(_Bounded, loop=self._loop)  # aiohttp has no other place to say it
+        self._idling = Idling()
+        self._factory = partial(_Bounded, loop=self._loop, idling=self._idling)  # aiohttp has no other place to say it
+
+    async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
+        """One that waits for a request, and is not about to end, nor has ended unseen."""
+        waiting = cast("deque[tuple[_Bounded, float]] | None", self._conns.get(key))  # our factory made them
+        while waiting and not self._lasts(*waiting[0]):
+            waiting.popleft()[0].close()
+        return await super()._get(key, traces)
+
+    def _lasts(self, connection: _Bounded, since: float) -> bool:
+        ended = connection.ended_at()
+        if ended:
+            self._idling.see_end(ended - since)
+        return not ended and time.monotonic() - since <= self._idling.seconds

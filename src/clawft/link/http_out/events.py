@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from clawft.link.http_out.packed import is_packed, unpacked_parts
 from clawft.link.share.noise import Noise
 from clawft.link.share.turns import AwaitedTurn, LinkSender
 from clawft.wire.sse import EventReader, SseEvent
@@ -23,8 +24,6 @@ MANY_LINES = 64
 """In one piece: comments, or events that are none, more likely than an answer."""
 MAX_EVENT_ID = 4 * 1024
 """Of the place in a stream that a server gives us to come back to; one that is longer is none."""
-SHOWN_BAD_EVENTS = 5
-"""Events of one link that are no messages, as far as each is told."""
 
 log = logging.getLogger("clawft.link")
 
@@ -40,7 +39,7 @@ async def events_of(
     reader = EventReader(limit, skips=skips)
     with AwaitedTurn(sender, response.close) as turn:
         try:
-            async for chunk in response.content.iter_any():
+            async for chunk in unpacked_parts(response) if is_packed(response) else response.content.iter_any():
                 for piece in _pieces(chunk):
                     reading = _TimedReading(reader.feed(piece))
                     for event in reading:

@@ -48,11 +48,18 @@ class ClientExchange:
 
     def _closed(self, what: str, error: BaseException) -> LinkClosed:
         """Errors of the library name the whole address; ours do not."""
-        from clawft.link.http_out.connect_failure import advice, has_left, is_no_http, reason  # as aiohttp
+        from yarl import URL
+
+        from clawft.link.http_out.connect_failure import advice, has_left, is_no_http, is_of_proxy, reason  # as aiohttp
 
         shown = mask_url(self._url)
+        if is_of_proxy(error, URL(self._url).raw_host or ""):
+            return LinkClosed(f"{shown} {what}: its proxy: {reason(error)}", hint=_PROXY_HINT)
         what = "sent an answer that is no HTTP" if is_no_http(error) else "broke off" if has_left(error) else what
         return LinkClosed(f"{shown} {what}: {reason(error).replace(self._url, shown)}", hint=advice(error))
+
+
+_PROXY_HINT = "correct `proxy` in the entry of this server, or ask whoever runs the proxy"
 
 
 class LoginExchange(ClientExchange):

@@ -11,7 +11,6 @@ import logging
 import re
 import time
 from collections.abc import Mapping
-from io import SEEK_END, BytesIO
 from typing import TYPE_CHECKING
 
 from clawft.errors import (
@@ -21,7 +20,6 @@ from clawft.errors import (
     NeedsAuth,
     RequestTimeout,
     SessionLost,
-    WireError,
 )
 from clawft.link.base import Credentials, Incoming, LinkKind, Lost, OutgoingRequest, is_list, too_long
 from clawft.link.faults import Faults
@@ -30,13 +28,10 @@ from clawft.link.http_out.answer import (
     EXCERPT,
     NO_ANSWER_STATUS,
     NOT_FOUND,
-    answers,
     forgotten,
     is_failure,
     is_lost_session,
-    may_answer,
     names_session,
-    no_message,
     read_body,
     refusal,
     refused,
@@ -44,18 +39,15 @@ from clawft.link.http_out.answer import (
 from clawft.link.http_out.client import ASIDE_SECONDS, ClientLink, close_client, open_client
 from clawft.link.http_out.events import EVENTS, MAX_RETRY_SECONDS, StreamPlace, events_of
 from clawft.link.http_out.exchange import ClientExchange
+from clawft.link.http_out.messages import Messages
 from clawft.link.http_out.notice_stream import NoticeStream
 from clawft.link.patience import Patience, within
 from clawft.link.share.turns import LinkSender
 from clawft.wire.correlate import OpenRequests
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.headers import encode_value
-from clawft.wire.inplace import LARGE
-from clawft.wire.jsonrpc import reading, writing
-from clawft.wire.jsonrpc.batches import is_batch, unpack
-from clawft.wire.jsonrpc.messages import Failure, Message, Notification, Request, Response
-from clawft.wire.jsonrpc.salvage import read_salvaged
-from clawft.wire.sse import SseEvent
+from clawft.wire.jsonrpc import writing
+from clawft.wire.jsonrpc.messages import Failure, Response
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
     from aiohttp import ClientResponse, ClientSession
@@ -83,8 +75,9 @@ class HttpLink(ClientLink):
         *,
         name: str = "",
         limit: int = DEFAULT_LIMIT,
+        proxy: str = "",
     ) -> None:
-        super().__init__(url, headers, credentials, name=name, limit=limit)
+        super().__init__(url, headers, credentials, name=name, limit=limit, proxy=proxy)
         self._ids: OpenRequests[None] = OpenRequests()
         self._session_id = ""
         self._revision = ""
@@ -97,10 +90,10 @@ class HttpLink(ClientLink):
         return super().faults.plus(Faults(broken=self._listening.broken))
 
     async def open(self, incoming: Incoming, lost: Lost) -> None:
-        self._incoming = incoming
+        self._messages = Messages(self._url, self._heard, incoming)
         self._lost = lost
         self._closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._client = open_client()
+        self._client = open_client(self._proxy)
 
     def settled(self, revision: str) -> None:
         super().settled(revision)
@@ -112,7 +105,7 @@ class HttpLink(ClientLink):
         id = self._ids.open(None)
         if patience is not None:
             patience.stream = id
-        self._lists += is_list(outgoing.method)
+        self._heard.lists += is_list(outgoing.method)
         try:
             return await within(patience, self._request(id, outgoing))
         except (asyncio.CancelledError, RequestTimeout):
@@ -123,10 +116,10 @@ class HttpLink(ClientLink):
             self._lose(gone)
             raise
         except MessageTooLong as long:
-            self._long_events += 1
+            self._heard.long_events += 1
             raise long if long.hint else too_long(self._url, self._limit) from None
         finally:
-            self._lists -= is_list(outgoing.method)
+            self._heard.lists -= is_list(outgoing.method)
             self._ids.close(id)
 
     def _lose(self, error: LinkError) -> None:
@@ -142,7 +135,7 @@ class HttpLink(ClientLink):
             if response.content_type == EVENTS:
                 answer = await self._answer_in_stream(id, response, resumable=not outgoing.revision)
             else:
-                answer = self._answer_to(id, await self._read(id, response))
+                answer = self._messages.answer(id, await self._read(id, response))
             if outgoing.method == "initialize" and isinstance(answer, Response):
                 self._session_id = self._read_session_id(response)
             return answer
@@ -152,15 +145,6 @@ class HttpLink(ClientLink):
         if _SESSION_ID.fullmatch(id):
             return id
         raise LinkClosed(f"{self._url} gave us a session id of other characters than the visible ones of ASCII")
-
-    def _answer_to(self, id: int, body: bytes) -> Response | Failure:
-        room = BytesIO(body)
-        del body  # which may be large, see `inplace`
-        answer = self._decode(id, room)
-        if isinstance(answer, Response | Failure) and answers(answer, id):
-            return answer
-        self._unasked += isinstance(answer, Response | Failure)
-        raise LinkClosed(f"{self._url} answered with something else than the answer to our request")
 
     async def notify(self, method: str, params: bytes = b"") -> None:
         await self._post_aside(writing.notification(method, params))
@@ -235,43 +219,6 @@ class HttpLink(ClientLink):
             raise refusal(self._url, response.status, body)
         return body
 
-    def _decode(self, id: int, body: BytesIO) -> Message:
-        try:
-            if self._batches and is_batch(body.getvalue()):
-                body = BytesIO(self._answer_among(id, body.getvalue()))
-            size = body.seek(0, SEEK_END)
-            if not size:
-                raise LinkClosed(f"{self._url} took our request and sent nothing back")
-            return reading.decode(body.getvalue()) if size < LARGE else reading.decode_large(body)
-        except WireError as wrong:
-            if self._lists and (found := read_salvaged(body.getvalue())):
-                return found
-            self._bad_events += 1
-            raise no_message(self._url, body.getvalue(), wrong) from None
-
-    def _answer_among(self, id: int | None, body: bytes) -> bytes:
-        """Of messages that came together the first that answers this request, after the others were heard."""
-        answer = b""
-        for member in unpack(body):
-            message = self._member(id, member)
-            if isinstance(message, Request | Notification):
-                self._incoming(message, id)
-            elif message is not None and (answer or not answers(message, id)):
-                self._unasked += 1
-            elif message is not None:
-                answer = member
-        return answer
-
-    def _member(self, id: int | None, member: bytes) -> Message | None:
-        """One that cannot be read costs none of the others, unless it is the answer that is waited for."""
-        try:
-            return reading.decode(member)
-        except WireError as wrong:
-            if may_answer(member, id):
-                raise
-            self._note_bad_event(wrong)
-            return None
-
     async def _answer_in_stream(self, id: int, response: ClientResponse, *, resumable: bool) -> Response | Failure:
         """Read until our answer comes; come back to the stream where the server sends us away for a while."""
         place = StreamPlace()
@@ -305,36 +252,15 @@ class HttpLink(ClientLink):
         self, id: int | None, response: ClientResponse, place: StreamPlace
     ) -> Response | Failure | None:
         """Everything on the stream; ends with the answer to `id`, or None when the stream does, well or not."""
-        async for event in events_of(response, self._limit, self._noise, self._sender):
+        async for event in events_of(response, self._limit, self._heard.noise, self._sender):
             place.note(event)
             began = time.monotonic()
-            message = self._message(event, id)
-            if isinstance(message, Request | Notification):
-                self._incoming(message, id)
-            elif message is not None and answers(message, id):
-                return message
-            elif message is not None:
-                self._unasked += 1
-            if pause := self._noise.heard(len(event.data), began):
+            answer = self._messages.answer_in(event, id)
+            if answer is not None:
+                return answer
+            if pause := self._heard.noise.heard(len(event.data), began):
                 await asyncio.sleep(pause)
         return None
-
-    def _message(self, event: SseEvent, id: int | None) -> Message | None:
-        if not event.data or event.event != "message":
-            return None
-        data = event.data.encode()
-        try:
-            if self._batches and is_batch(data):
-                answer = self._answer_among(id, data)
-                return reading.decode(answer) if answer else None
-            return reading.decode(data)
-        except WireError as wrong:
-            if self._lists and id is not None and (found := read_salvaged(data)):
-                return found
-            self._note_bad_event(wrong)
-            if may_answer(data, id):
-                raise LinkClosed(f"{self._url} sent an answer that is no message: {wrong}") from None
-            return None
 
     async def _listen_once(self, place: StreamPlace) -> bool:
         """The stream for what belongs to no request, to its end; False if there is none."""

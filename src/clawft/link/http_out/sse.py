@@ -56,7 +56,7 @@ class SseLink(ClientLink):
         self._incoming = incoming
         self._lost = lost
         self._waiting: OpenRequests[asyncio.Future[Response | Failure]] = OpenRequests()
-        self._client = open_client()
+        self._client = open_client(self._proxy)
         self._sender = LinkSender()
         self._endpoint: asyncio.Future[str] = self._loop.create_future()
         self._stream = self._loop.create_task(self._run())
@@ -71,7 +71,7 @@ class SseLink(ClientLink):
     async def request(self, outgoing: OutgoingRequest, patience: Patience | None = None) -> Response | Failure:
         waiter: asyncio.Future[Response | Failure] = self._loop.create_future()
         id = self._waiting.open(waiter)
-        self._lists += is_list(outgoing.method)
+        self._heard.lists += is_list(outgoing.method)
         try:
             message = writing.request(id, outgoing.method, outgoing.params)
             return await within(patience, self._ask(id, message, waiter))
@@ -80,7 +80,7 @@ class SseLink(ClientLink):
                 self._aside(writing.notification("notifications/cancelled", b'{"requestId":%d}' % id))
             raise
         finally:
-            self._lists -= is_list(outgoing.method)
+            self._heard.lists -= is_list(outgoing.method)
             self._waiting.close(id)
             waiter.cancel()
 
@@ -142,7 +142,7 @@ class SseLink(ClientLink):
         """An answer belongs on the stream; one that comes here counts as well. Most of what comes is but a nod."""
         waiter.add_done_callback(lambda _: response.close())  # whatever else would follow
         if response.content_type == EVENTS:
-            async for event in events_of(response, self._limit, self._noise, self._sender):
+            async for event in events_of(response, self._limit, self._heard.noise, self._sender):
                 self._take_answer(id, event.data.encode())
         else:
             self._take_answer(id, await self._read_reply(response))
@@ -160,11 +160,11 @@ class SseLink(ClientLink):
             message = reading.decode(body)
         except WireError as wrong:
             if is_page(body) or likely_answer(body) == b"%d" % id:
-                self._bad_events += 1
+                self._heard.bad_events += 1
                 raise no_message(self._url, body, wrong) from None
             return
         if isinstance(message, Response | Failure) and not answers(message, id):
-            self._unasked += 1
+            self._heard.unasked += 1
         elif isinstance(message, Response | Failure):
             waiter = self._waiting.take(b"%d" % id)
             if waiter is not None and not waiter.done():
@@ -193,9 +193,9 @@ class SseLink(ClientLink):
             await self._check(response)
             if response.content_type != EVENTS:
                 raise LinkRefused(f"{self._url} offers no event stream", http_status=response.status)
-            async for event in events_of(response, self._limit, self._noise, self._sender, skips=True):
+            async for event in events_of(response, self._limit, self._heard.noise, self._sender, skips=True):
                 began = time.monotonic()
-                if not self._take(event) and (pause := self._noise.heard(len(event.data), began)):
+                if not self._take(event) and (pause := self._heard.noise.heard(len(event.data), began)):
                     await asyncio.sleep(pause)
 
     def _open_client(self) -> ClientSession:
@@ -223,12 +223,12 @@ class SseLink(ClientLink):
             message = reading.decode(data)
         except WireError as wrong:
             members = unpacked(data)
-            if members and self._batches:
+            if members and self._heard.batches:
                 awaited = [self._take_message(member) for member in members]
                 return any(awaited)
-            if self._lists and (found := read_salvaged(data)):
+            if self._heard.lists and (found := read_salvaged(data)):
                 return self._give(found)
-            self._note_bad_event(wrong)
+            self._heard.note_bad_event(wrong)
             for each in members or (data,):
                 self._fail(likely_answer(each), ProtocolFailure(f"the answer is no message: {wrong}"))
             if not members and (why := unread_answers(data)):
@@ -244,12 +244,12 @@ class SseLink(ClientLink):
         waiter = self._waiting.take(message.id)
         if waiter is not None and not waiter.done():
             waiter.set_result(message)
-        self._unasked += self._waiting.dropped - dropped
+        self._heard.unasked += self._waiting.dropped - dropped
         return waiter is not None
 
     def _spoil(self, head: bytes, error: MessageTooLong) -> None:
         """An answer that was too long; where it cannot be told whose it was, it may have been anybody's."""
-        self._long_events += 1
+        self._heard.long_events += 1
         answered = likely_answer(head)
         if answered:
             self._fail(answered, error)

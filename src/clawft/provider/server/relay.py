@@ -14,7 +14,8 @@ from clawft.wire import meta as metas
 from clawft.wire.shapes import flaw
 from clawft.wire.trace import PARENT, continued
 
-_OURS = frozenset({metas.VERSION, metas.CAPABILITIES, metas.CLIENT, metas.LOG_LEVEL, metas.SERVER, metas.SUBSCRIPTION})
+_PROTOCOL = metas.PREFIX.rstrip("/").encode()
+"""With no slash: some write it with a sign before it."""
 _CACHE_HINTS = ("ttlMs", "cacheScope")
 _PROGRESS = b'"progressToken"'
 
@@ -28,7 +29,7 @@ def wants_progress(meta: bytes) -> bool:
 
 def outgoing_meta(meta: bytes, token: int | None) -> dict[str, Raw]:
     """The caller's `_meta` without the keys that belong to its hop; the progress token is ours."""
-    members = {key: value for key, value in _object.decode(meta).items() if key not in _OURS} if meta else {}
+    members = {key: value for key, value in _object.decode(meta).items() if key not in metas.HOP} if meta else {}
     if members.pop("progressToken", None) is not None and token is not None:
         members["progressToken"] = Raw(b"%d" % token)
     return continued(members, _new_span) if PARENT in members else members
@@ -82,7 +83,7 @@ def reply_of(result: bytes, *, stateless: bool, older: bool = False) -> Reply:
     is_error = blocks.read_error(result) if len(result) < parts.LONG or _has_few_blocks(result) else None
     if is_error is None:
         return _unusual(result, stateless=stateless, older=older)
-    return Reply(_plain(result, older=older) if stateless else result, is_error)
+    return Reply(_plain(result, older=older) if stateless else _without_hop(result), is_error)
 
 
 def _unusual(result: bytes, *, stateless: bool, older: bool) -> Reply:
@@ -94,7 +95,7 @@ def _unusual(result: bytes, *, stateless: bool, older: bool) -> Reply:
         _must_tell(said.is_error)
         _must_be_whole(result)
         result = _readable(with_blocks(result), stateless=stateless, older=older)
-    plain = _plain(result, older=older) if stateless else result
+    plain = _plain(result, older=older) if stateless else _without_hop(result)
     return Reply(plain, bytes(said.is_error) == _TRUE, kind)
 
 
@@ -181,7 +182,7 @@ def answer_of(method: str, result: bytes, *, stateless: bool) -> bytes:
         result = _MENDS[method](result)
     except msgspec.DecodeError as wrong:
         raise ProtocolFailure(f"its answer to {method} is malformed: {flaw(wrong)}") from None
-    return plain_result(result) if stateless else result
+    return plain_result(result) if stateless else _without_hop(result)
 
 
 def plain_result(result: bytes) -> bytes:
@@ -201,12 +202,23 @@ def _plain(result: bytes, *, older: bool = False) -> bytes:
     members.pop("resultType", None)
     if older and narrow.is_unknown_structure(members.get("structuredContent")):
         members = narrow.without_structure(members)
+    return _encode(_with_plain_meta(members))
+
+
+def _without_hop(result: bytes) -> bytes:
+    """As it came, where nothing in it is between its server and us: in the handshake era that is rare."""
+    if _PROTOCOL not in result:
+        return result
+    members = _object.decode(result)
+    told = _with_plain_meta(members)
+    return result if told == members else _encode(told)
+
+
+def _with_plain_meta(members: dict[str, Raw]) -> dict[str, Raw]:
     meta = _plain_meta(members.get("_meta"))
     if meta is not None:
-        members["_meta"] = meta
-    else:
-        members.pop("_meta", None)
-    return _encode(members)
+        return {**members, "_meta": meta}
+    return {key: value for key, value in members.items() if key != "_meta"}
 
 
 def _plain_meta(meta: Raw | None) -> Raw | None:
@@ -214,7 +226,7 @@ def _plain_meta(meta: Raw | None) -> Raw | None:
     if meta is None or not _is_object(meta):
         return None
     known = _object.decode(meta)
-    kept = {key: value for key, value in known.items() if key not in _OURS}
+    kept = {key: value for key, value in known.items() if key not in metas.HOP}
     if len(kept) == len(known):
         return meta
     return Raw(_encode(kept)) if kept else None
@@ -222,6 +234,4 @@ def _plain_meta(meta: Raw | None) -> Raw | None:
 
 def told_of(params: bytes) -> dict[str, Raw]:
     """What a server says with all its members, but for what belongs to its hop."""
-    members = _object.decode(params)
-    meta = _plain_meta(members.pop("_meta", None))
-    return members if meta is None else {**members, "_meta": meta}
+    return _with_plain_meta(_object.decode(params))

@@ -9,7 +9,14 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Raw
 
-from clawft.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, JsonRpcFailure, ProtocolFailure
+from clawft.errors import (
+    INVALID_PARAMS,
+    RESOURCE_NOT_FOUND,
+    URL_ELICITATION_REQUIRED,
+    JsonRpcFailure,
+    LinkError,
+    ProtocolFailure,
+)
 from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Caller, Completing, Completion, Era, ForeignCompletion
 from clawft.provider.base import TellChange
@@ -20,7 +27,6 @@ from clawft.provider.server.kept_reads import KeptReads
 from clawft.provider.server.notices import beside_uri, read_uri
 from clawft.provider.server.question.server_questions import ServerQuestions
 from clawft.provider.server.question.urls import ask_for_urls
-from clawft.upstream.interest.interest import TELL_SECONDS
 from clawft.upstream.session.peer import read_wanted
 from clawft.upstream.session.session import Session
 from clawft.upstream.upstream import Upstream
@@ -135,9 +141,11 @@ async def watch(upstream: Upstream, uri: str, changed: TellChange) -> Callable[[
 
     release = interest.watch(interest.resources, uri, ear)
     try:
-        await interest.settled(TELL_SECONDS)
+        heard = await interest.settled(upstream.spec.timeout_ms / 1000)
         if uri in interest.refused:
             raise failed(upstream.spec.name, interest.refused[uri])
+        if not heard:
+            raise failed(upstream.spec.name, LinkError(f"it has not said that it will tell of changes to {uri}"))
     except BaseException:
         release()
         raise

@@ -20,7 +20,7 @@ MAX_WATCHED = 10_000
 MAX_NAME_BYTES = 16 * 1024
 """Of a resource or a task that a server says has changed."""
 TELL_SECONDS = 5.0
-"""For a server to take note of what we want to hear; a call, or a subscription, goes on after that all the same."""
+"""For a server to take note of what we want to hear; a call goes on after that all the same."""
 
 Ear = Callable[[bytes], None]
 """Told of a change, in the server's own words: the params of its notice."""
@@ -181,8 +181,11 @@ class Interest:
             self._changed.clear()
             await self._changed.wait()
 
-    async def settled(self, seconds: float) -> None:
-        """Until the server knows what is wanted now; at most so long, and not at all while it is away, or deaf."""
+    async def settled(self, seconds: float) -> bool:
+        """Until the server knows what is wanted now; at most so long, and not at all while it is away, or deaf.
+
+        False if it should know, and has taken no note.
+        """
         wanted = self.version
         try:
             async with asyncio.timeout(seconds):
@@ -191,6 +194,7 @@ class Interest:
                     await self._progress.wait()
         except TimeoutError:
             self._is_deaf = True
+        return not self._held or not self._is_deaf
 
     # ── acknowledgements of a subscription ───────────────────────────────────────────────────────────────────────────
 

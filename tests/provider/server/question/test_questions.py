@@ -18,6 +18,7 @@ from clawft.link.base import OutgoingRequest
 from clawft.model import Caller
 from clawft.provider.server.question import rounds, server_questions
 from clawft.provider.server.question.parked_calls import Park
+from clawft.provider.server.question.questions import read_question
 from clawft.provider.server.upstreams import UpstreamProviders
 from clawft.store.concealed_secrets import keep_concealed
 from clawft.upstream.pool import Pool
@@ -248,6 +249,44 @@ async def test_an_agents_error_is_the_servers_answer(tmp_path: Path) -> None:
         assert question["params"]["_meta"] == {"dev.clawft/server": "curious"}
         caller.write({"jsonrpc": "2.0", "id": question["id"], "error": {"code": -1, "message": "not today"}})
         assert "not today" in texts(await caller.answer(id))[0]
+
+
+FOR_US = {CLIENT: {"name": "x"}, "io.modelcontextprotocol/subscriptionId": 7}
+"""What stands in `_meta` for one hop only (protocol, section 22.1, no. 6)."""
+
+
+@requirement("RES-10")
+async def test_what_an_agent_answers_is_told_without_what_is_for_us(tmp_path: Path) -> None:
+    async with house(tmp_path) as mine, pipe(mine.gateway) as caller:
+        await caller.initialize(capabilities=CAN)
+        id = caller.send("tools/call", {"name": "curious__form", "arguments": {"token": "t"}})
+        question = await caller.notice("elicitation/create")
+        caller.write({"jsonrpc": "2.0", "id": question["id"], "result": {**ADA, "_meta": {**FOR_US, "vendor/x": 1}}})
+        await caller.answer(id)
+        assert mine.answered()[0]["result"] == {**ADA, "_meta": {"vendor/x": 1}}
+
+
+@requirement("RES-10")
+async def test_what_a_stateless_agent_answers_is_told_without_what_is_for_us(tmp_path: Path) -> None:
+    async with house(tmp_path) as mine, pipe(mine.gateway) as caller:
+        asked = await ask(caller)
+        await retry(caller, asked, answer={**ADA, "_meta": FOR_US})
+        assert mine.answered()[0]["result"] == ADA
+
+
+@requirement("RES-10")
+@pytest.mark.parametrize("method", ["elicitation/create", "sampling/createMessage", "roots/list"])
+def test_what_a_server_asks_is_told_without_what_is_for_us(method: str) -> None:
+    params = {**ASKED[method], "_meta": {**FOR_US, "progressToken": 1, "vendor/x": 1}}
+    told = read_question(UpstreamSpec("curious"), method, json.dumps(params).encode(), LOCAL).params["_meta"]
+    assert {key: told[key] for key in told if key != "dev.clawft/server"} == {"vendor/x": 1}
+
+
+ASKED: dict[str, Json] = {
+    "elicitation/create": {"message": "who?", "requestedSchema": {"type": "object", "properties": {}}},
+    "sampling/createMessage": {"messages": [], "maxTokens": 1},
+    "roots/list": {},
+}
 
 
 @requirement("RES-10")

@@ -9,7 +9,7 @@ from typing import Any
 
 from clawft.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, JsonRpcFailure, LinkClosed
 from clawft.model import Caller, Question
-from clawft.provider.server.question.questions import ROOTS, key_of, read_question, refuse_unless_able
+from clawft.provider.server.question.questions import ROOTS, key_of, read_question, refuse_unless_able, without_hop
 from clawft.upstream.flights import UNCLEAR, Flight, whose
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc.messages import Request
@@ -55,9 +55,8 @@ async def _ask(flight: Flight, question: Question) -> Mapping[str, Any]:
     flight.waiting += 1
     flight.hold()
     try:
-        if flight.opened is not None:
-            return await flight.opened.ask(question)
-        return await _ask_now(flight, question)
+        asking = _ask_now(flight, question) if flight.opened is None else flight.opened.ask(question)
+        return without_hop(await asking)
     finally:
         flight.waiting -= 1
         flight.release()

@@ -13,7 +13,7 @@ from clawft.errors import INVALID_PARAMS, METHOD_NOT_FOUND, JsonRpcFailure
 from clawft.model import Caller, Era, Question
 from clawft.upstream.spec import Asks, UpstreamSpec
 from clawft.wire.answers import can_answer
-from clawft.wire.meta import ASKING_SERVER, QUESTION_KEY
+from clawft.wire.meta import ASKING_SERVER, HOP, QUESTION_KEY
 from clawft.wire.shapes import flaw
 
 QuestionMethod = Literal["elicitation/create", "sampling/createMessage", "roots/list"]
@@ -49,7 +49,7 @@ def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller,
         told = _params.decode(_mended(kind, params or b"{}"))
     except (msgspec.DecodeError, RecursionError) as wrong:
         raise JsonRpcFailure(INVALID_PARAMS, f"{method}: the question is malformed: {flaw(wrong)}") from None
-    told = _without_hop(told)
+    told = without_hop(told)
     if kind == "elicitation":
         _check_elicitation(told)
         told = _elicitation(spec.name, told, agent, visit)
@@ -84,12 +84,16 @@ def is_web_address(url: object) -> bool:
     return isinstance(url, str) and re.fullmatch(_WEB_ADDRESS, url, re.IGNORECASE) is not None
 
 
-def _without_hop(params: dict[str, Any]) -> dict[str, Any]:
-    """The server's progress token means nothing to the agent, and who asks is for us to say."""
-    hop = ("progressToken", ASKING_SERVER)
-    meta = {key: value for key, value in _mapping(params.get("_meta")).items() if key not in hop}
-    rest = {key: value for key, value in params.items() if key != "_meta"}
+def without_hop(told: Mapping[str, Any]) -> dict[str, Any]:
+    """A question, or an answer, without what was for us: its progress token means nothing to the other side, and who
+    asks is for us to say.
+    """
+    meta = {key: value for key, value in _mapping(told.get("_meta")).items() if key not in _HOP}
+    rest = {key: value for key, value in told.items() if key != "_meta"}
     return {**rest, "_meta": meta} if meta else rest
+
+
+_HOP = HOP | {"progressToken", ASKING_SERVER}
 
 
 def _elicitation(server: str, params: dict[str, Any], agent: Caller, visit: str) -> dict[str, Any]:

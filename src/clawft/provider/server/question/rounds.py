@@ -12,7 +12,7 @@ from clawft.errors import ExecutionFailed, JsonRpcFailure, ProtocolFailure
 from clawft.model import Call, Era, Question
 from clawft.provider.server.question import carried_state
 from clawft.provider.server.question.handshake_questions import Roots
-from clawft.provider.server.question.questions import ROOTS, cannot, read_question
+from clawft.provider.server.question.questions import ROOTS, cannot, read_question, without_hop
 from clawft.upstream.session.peer import UnfinishedResult, read_wanted
 from clawft.upstream.session.session import MAX_ROUNDS
 from clawft.upstream.spec import UpstreamSpec
@@ -98,7 +98,7 @@ class Rounds:
             if not can_answer(self._call.caller.capabilities, question):
                 raise ExecutionFailed(f"{self._spec.name} asks, but {cannot(question)}", hint=_by_hand(question))
         given = await self._call.talk.ask(questions, carry)
-        answers = {key: given[key] for key in questions if key in given}
+        answers: Answers = {key: without_hop(given[key]) for key in questions if key in given}
         if self._call.caller.era is Era.HANDSHAKE:
             self._agreed |= {
                 str(questions[key].params["url"]): str(questions[key].params["elicitationId"])

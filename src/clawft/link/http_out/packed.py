@@ -1,0 +1,51 @@
+"""Answers and streams that are packed by the old name of gzip, which aiohttp does not know."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+from clawft.errors import LinkClosed
+from clawft.link.base import too_long
+
+if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
+    from aiohttp import ClientResponse
+
+READ_AHEAD = 64 * 1024
+"""Bytes of an answer that wait to be read, about; there may be many answers at a time."""
+_GZIP = 16 | 15
+"""For zlib: with the head of gzip, and the largest window."""
+
+
+def is_packed(response: ClientResponse) -> bool:
+    return response.headers.get("Content-Encoding", "").lower() == "x-gzip"
+
+
+def unpacked(url: str, body: bytes, limit: int) -> bytes:
+    """The whole of a body. Raises MessageTooLong."""
+    import zlib  # loaded with aiohttp
+
+    try:
+        whole = zlib.decompressobj(_GZIP).decompress(body, limit + 1)
+    except zlib.error as wrong:
+        raise LinkClosed(f"{url} sent an answer that is not packed as it says: {wrong}") from None
+    if len(whole) > limit:
+        raise too_long(url, limit)
+    return whole
+
+
+async def unpacked_parts(response: ClientResponse) -> AsyncIterator[bytes]:
+    """What has come of a stream, as soon as it can be read, and never much at once. Raises ClientPayloadError."""
+    import zlib  # loaded with aiohttp
+
+    from aiohttp import ClientPayloadError  # loaded already: the client exists
+
+    unpacking = zlib.decompressobj(_GZIP)
+    async for chunk in response.content.iter_any():
+        try:
+            piece = unpacking.decompress(chunk, READ_AHEAD)
+            while piece:
+                yield piece
+                piece = unpacking.decompress(unpacking.unconsumed_tail, READ_AHEAD)
+        except zlib.error as wrong:
+            raise ClientPayloadError(f"it is not packed as it says: {wrong}") from None

@@ -1,0 +1,104 @@
+"""Connections that wait for the next request: kept less long than by their server, and not used after their end."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from clawft.link.base import OutgoingRequest
+from clawft.link.http_out import connector
+from clawft.link.http_out.idle import LONGEST_SECONDS, SHORTEST_SECONDS, SILENT_SECONDS, Idling
+from clawft.link.http_out.link import HttpLink
+from clawft.wire.jsonrpc.messages import Response
+from tests.requirements import requirement
+from tests.servers.raw_site import Asked, RawSite, raw_site
+
+CALL = OutgoingRequest("tools/call", b"{}")
+
+
+class Clock:
+    """The one that connections are kept by."""
+
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(connector, "time", clock)
+    monkeypatch.setattr("aiohttp.connector.monotonic", clock.monotonic)
+    return clock
+
+
+@asynccontextmanager
+async def calling(*headers: str) -> AsyncGenerator[tuple[HttpLink, RawSite, list[Asked]]]:
+    calls: list[Asked] = []
+
+    async def vice(asked: Asked) -> None:
+        calls.append(asked)
+        await asked.answer({}, *headers)
+
+    async with raw_site(vice) as site:
+        link = HttpLink(site.url)
+        await link.open(lambda message, stream: None, lambda error: None)
+        try:
+            yield link, site, calls
+        finally:
+            await link.close()
+
+
+@requirement("LINK-20", "POOL-24")
+async def test_a_connection_that_the_server_has_closed_is_not_used_though_the_loop_has_not_seen_it() -> None:
+    async with calling() as (link, site, calls):
+        await link.request(CALL)
+        calls[0].hang_up()
+        assert isinstance(await link.request(CALL), Response)
+        assert (site.connections, len(calls)) == (2, 2)
+
+
+@requirement("LINK-20")
+@pytest.mark.parametrize(
+    ("headers", "kept", "given_up"),
+    [
+        ((), SILENT_SECONDS - 1.1, SILENT_SECONDS - 0.9),
+        (("Keep-Alive: timeout=30",), 28.9, 29.1),
+        (("Keep-Alive: Timeout=1, max=100",), 0.4, 0.6),
+        (("Keep-Alive: timeout=999999999",), LONGEST_SECONDS - 0.1, LONGEST_SECONDS + 0.1),
+        (("Keep-Alive: max=100",), SILENT_SECONDS - 1.1, SILENT_SECONDS - 0.9),
+    ],
+)
+async def test_a_connection_is_given_up_well_before_its_server_gives_it_up(
+    headers: tuple[str, ...], kept: float, given_up: float, clock: Clock
+) -> None:
+    async with calling(*headers) as (link, site, _):
+        await link.request(CALL)
+        clock.now += kept
+        await link.request(CALL)
+        assert site.connections == 1
+        clock.now += given_up
+        await link.request(CALL)
+        assert site.connections == 2
+
+
+@requirement("LINK-20")
+async def test_how_long_a_server_waits_that_does_not_say_it_is_learned_when_it_closes_one(clock: Clock) -> None:
+    async with calling() as (link, site, calls):
+        await link.request(CALL)
+        clock.now += 2.0
+        calls[0].hang_up()
+        await link.request(CALL)
+        clock.now += 0.9
+        await link.request(CALL)
+        assert site.connections == 2
+        clock.now += 1.1
+        await link.request(CALL)
+        assert site.connections == 3
+
+
+def test_a_server_that_was_stopped_teaches_nothing() -> None:
+    idling = Idling()
+    idling.see_end(0.001)
+    assert idling.seconds == SHORTEST_SECONDS / 2
