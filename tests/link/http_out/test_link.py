@@ -636,6 +636,60 @@ async def test_a_request_that_is_refused_with_400_is_no_lost_session(own: bool, 
         assert listener.lost == []
 
 
+@requirement("LINK-16", "SESS-23")
+@pytest.mark.parametrize(
+    ("id", "code"),
+    [(None, -32602), ("server-error", -32000), ("server-error", -32600)],
+    ids=["null", "made up", "same"],
+)
+async def test_words_of_sessions_are_no_lost_session_while_it_takes_a_ping(id: str | None, code: int) -> None:
+    """One caller's bad argument would take the server from all others."""
+
+    async def respond(asked: Asked) -> web.StreamResponse:
+        if asked.about != "tools/call":
+            return await plain(asked)
+        asked.message["id"] = id
+        return asked.error(code, "session_name must not be empty", 400)
+
+    async with linked(respond) as (link, seen, listener):
+        await opened(link)
+        answer = await link.request(OutgoingRequest("tools/call", b"{}"))
+        assert isinstance(answer, Failure)
+        assert (answer.read().error_code, answer.read().message) == (code, "session_name must not be empty")
+        assert len(seen.about("ping")) == 1
+        assert listener.lost == []
+
+
+@requirement("LINK-16", "SESS-23")
+async def test_nor_are_they_without_json() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        if asked.about != "tools/call":
+            return await plain(asked)
+        return web.Response(status=400, text="session_name must not be empty")
+
+    async with linked(respond) as (link, _, listener):
+        await opened(link)
+        with pytest.raises(LinkRefused, match="status 400: session_name must not be empty"):
+            await link.request(OutgoingRequest("tools/call", b"{}"))
+        assert listener.lost == []
+
+
+@requirement("SESS-07", "LINK-16")
+@pytest.mark.parametrize("status", [400, 404, 406])
+async def test_an_error_status_makes_an_error_the_answer_whatever_id_it_has(status: int) -> None:
+    """The Python SDK 1 calls it `server-error`: without it nobody would find out that it is of the handshake era."""
+
+    async def respond(asked: Asked) -> web.StreamResponse:
+        asked.message["id"] = "server-error"
+        return asked.error(-32600, "Bad Request: Missing session ID", status)
+
+    async with linked(respond) as (link, _, listener):
+        answer = await link.request(OutgoingRequest("server/discover", b"{}"))
+        assert isinstance(answer, Failure)
+        assert answer.read().message == "Bad Request: Missing session ID"
+        assert listener.lost == []
+
+
 async def test_a_stream_that_is_not_found_is_no_lost_session() -> None:
     async def respond(asked: Asked) -> web.StreamResponse:
         return web.Response(status=404, text="Cannot GET /mcp") if asked.method == "GET" else await plain(asked)

@@ -37,13 +37,10 @@ _NOT_FOUND = (METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, INVALID_PARAMS)
 """A method, a resource, a tool or prompt: some servers have the status 404 for each."""
 
 
-async def refused(url: str, response: ClientResponse, *, session: str = "") -> LinkRefused | SessionLost:
-    """`session`: the one that the request named."""
+async def excerpt(response: ClientResponse) -> bytes:
+    """The beginning of what is said where there is no answer."""
     place = legible(response.headers.get("Location", ""))
-    excerpt = b"it has moved to " + place.encode() if place else await response.content.read(EXCERPT)
-    if session and not place and response.status == BAD_REQUEST and names_session(excerpt):
-        return forgotten(url)
-    return refusal(url, response.status, excerpt)
+    return b"it has moved to " + place.encode() if place else await response.content.read(EXCERPT)
 
 
 def forgotten(url: str) -> SessionLost:

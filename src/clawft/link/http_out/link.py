@@ -28,13 +28,13 @@ from clawft.link.http_out.answer import (
     EXCERPT,
     NO_ANSWER_STATUS,
     NOT_FOUND,
+    excerpt,
     forgotten,
     is_failure,
     is_lost_session,
     names_session,
     read_body,
     refusal,
-    refused,
 )
 from clawft.link.http_out.client import ASIDE_SECONDS, ClientLink, close_client, open_client
 from clawft.link.http_out.events import EVENTS, MAX_RETRY_SECONDS, StreamPlace, events_of
@@ -135,7 +135,8 @@ class HttpLink(ClientLink):
             if response.content_type == EVENTS:
                 answer = await self._answer_in_stream(id, response, resumable=not outgoing.revision)
             else:
-                answer = self._messages.answer(id, await self._read(id, response))
+                is_error = response.status >= NO_ANSWER_STATUS
+                answer = self._messages.answer(id, await self._read(id, response), refused=is_error)
             if outgoing.method == "initialize" and isinstance(answer, Response):
                 self._session_id = self._read_session_id(response)
             return answer
@@ -209,11 +210,32 @@ class HttpLink(ClientLink):
         if response.status == 404 and self._session_id and response.content_type != "application/json":
             raise forgotten(self._url)
         if response.content_type != "application/json" or response.status == 403 or "Location" in response.headers:
-            raise await refused(self._url, response, session=self._session_id)
+            raise await self._refused(response)
+
+    async def _refused(self, response: ClientResponse) -> LinkError:
+        """What a status means without an answer. Of 400 it may be that the session is gone."""
+        said = await excerpt(response)
+        is_doubtful = response.status == BAD_REQUEST and self._session_id and names_session(said)
+        if is_doubtful and await self._is_forgotten():
+            return forgotten(self._url)
+        return refusal(self._url, response.status, said)
+
+    async def _is_forgotten(self) -> bool:
+        """One bad request is no lost session, whatever the server says of it: it would take a ping."""
+        id = self._ids.open(None)
+        try:
+            async with asyncio.timeout(ASIDE_SECONDS), self._post(writing.request(id, "ping"), None) as response:
+                body = await read_body(self._url, response, self._limit, self._sender)
+                return is_lost_session(response.status, body, id)
+        except (LinkError, TimeoutError):
+            return False
+        finally:
+            self._ids.close(id)
 
     async def _read(self, id: int, response: ClientResponse) -> bytes:
         body = await read_body(self._url, response, self._limit, self._sender)
-        if response.status >= NO_ANSWER_STATUS and self._session_id and is_lost_session(response.status, body, id):
+        is_doubtful = self._session_id and is_lost_session(response.status, body, id)
+        if is_doubtful and (response.status == NOT_FOUND or await self._is_forgotten()):
             raise forgotten(self._url)
         if response.status >= NO_ANSWER_STATUS and not is_failure(body):
             raise refusal(self._url, response.status, body)
@@ -245,7 +267,7 @@ class HttpLink(ClientLink):
             if response.status == 404 and self._session_id:
                 raise forgotten(self._url)
             if response.status >= NO_ANSWER_STATUS:
-                raise await refused(self._url, response, session=self._session_id)
+                raise await self._refused(response)
             return await self._read_stream(id, response, place)
 
     async def _read_stream(

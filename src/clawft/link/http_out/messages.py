@@ -23,11 +23,15 @@ class Messages:
         self._heard = heard
         self._incoming = incoming
 
-    def answer(self, id: int, body: bytes) -> Response | Failure:
-        """A whole body, which has to be the answer to this request."""
+    def answer(self, id: int, body: bytes, *, refused: bool = False) -> Response | Failure:
+        """A whole body, which has to be the answer to this request. `refused`: its status says that it is an error, and
+        then it is about this request whatever it calls it. A server that did not read our id may make up one.
+        """
         room = BytesIO(body)
         del body  # which may be large, see `inplace`
         answer = self._decode(id, room)
+        if isinstance(answer, Failure) and refused:
+            return answer
         if isinstance(answer, Response | Failure) and answers(answer, id):
             return answer
         self._heard.unasked += isinstance(answer, Response | Failure)

@@ -21,7 +21,15 @@ from clawft.errors import (
     WireError,
 )
 from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, is_list, too_long
-from clawft.link.http_out.answer import NO_ANSWER_STATUS, answers, is_page, no_message, read_body, refused
+from clawft.link.http_out.answer import (
+    NO_ANSWER_STATUS,
+    answers,
+    excerpt,
+    is_page,
+    no_message,
+    read_body,
+    refusal,
+)
 from clawft.link.http_out.client import ASIDE_SECONDS, CONNECT_SECONDS, ClientLink, close_client, open_client
 from clawft.link.http_out.events import EVENTS, events_of
 from clawft.link.patience import Patience, within
@@ -174,7 +182,7 @@ class SseLink(ClientLink):
         if response.status == 401:
             raise self._needs_auth(response)
         if response.status >= NO_ANSWER_STATUS:
-            raise await refused(self._url, response)
+            raise refusal(self._url, response.status, await excerpt(response))
 
     # ── the stream ───────────────────────────────────────────────────────────────────────────────────────────────────
 
