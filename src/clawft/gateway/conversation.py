@@ -62,6 +62,7 @@ class Conversation:
         self._seen: SeenLists | None = None
         self._narrows = False
         self._plain_talk: HandshakeTalk | None = None
+        self._open_questions: OpenQuestions | None = None
 
     @cached_property
     def _errands(self) -> Errands:
@@ -73,11 +74,13 @@ class Conversation:
 
         return Errands(self._gateway, self.running, self._shape, self._follow, handshake.error_code)
 
-    @cached_property
+    @property
     def _asking(self) -> OpenQuestions:
-        from clawft.gateway.open_questions import OpenQuestions  # most callers are asked nothing
+        if self._open_questions is None:
+            from clawft.gateway.open_questions import OpenQuestions  # most callers are asked nothing
 
-        return OpenQuestions(self._aside, self._gateway.question_seconds)
+            self._open_questions = OpenQuestions(self._aside, self._gateway.question_seconds)
+        return self._open_questions
 
     @cached_property
     def _tasks(self) -> OlderTasks:
@@ -296,8 +299,8 @@ class Conversation:
             self._watched.popitem()[1]()
         if self.caller.session:
             self._gateway.events.publish(ConversationEnded(self.caller.session))
-        if "_asking" in self.__dict__:
-            self._asking.close()
+        if self._open_questions is not None:
+            self._open_questions.close()
         self.running.cancel_all()
 
     _quick: ClassVar[Mapping[str, Callable[..., bytes]]] = {
