@@ -29,8 +29,9 @@ if TYPE_CHECKING:  # help needs none of it
     from clawft.link.base import Link, OutgoingRequest
     from clawft.sandbox.proposal import Proposal
     from clawft.upstream.cells import Cells
-    from clawft.upstream.pool import Pool, ServerStatus
+    from clawft.upstream.pool import Pool
     from clawft.upstream.spec import UpstreamSpec
+    from clawft.upstream.status import ServerStatus
 
 Calls = Sequence[tuple[str, dict[str, Any]]]
 """Tools to call, with their arguments."""
