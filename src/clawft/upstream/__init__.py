@@ -10,7 +10,8 @@
 | what it has | `offer` |
 | what callers want to hear from it | `interest` |
 | its calls | `flights`; they do not pass through here: `provider/server` takes a session and relays them |
-| its bounds | `gate`, `slots`, `backoff`, `health` |
+| its bounds | `gate`, `slots`, `backoff` |
+| whether it is still there | `health` |
 | after it was lost | `verdict`: what becomes of it |
 | how it is, as it is told | `status`; `reasons` says why it is not there |
 | what it needs of the house, and tells it | `surroundings`, `news` |
