@@ -24,7 +24,7 @@ from clawft.gateway.dispatch import list_page
 from clawft.link.base import OutgoingRequest
 from clawft.link.memory import Scripted
 from clawft.model import Caller, Era
-from clawft.provider.server.upstreams import UpstreamProviders
+from clawft.provider.server.server_providers import ServerProviders
 from clawft.upstream import backoff, health, upstream
 from clawft.upstream.session import introduction
 from clawft.upstream.spec import UpstreamSpec
@@ -151,7 +151,7 @@ async def test_lists_that_are_no_longer_fresh_are_renewed_when_an_agent_reads_th
 
     changing = Tables({"a": answers(**{"tools/list": tools})})
     async with pool(tmp_path, changing, list_seconds=fresh_for) as mine:
-        UpstreamProviders(mine, gateway := Gateway())
+        ServerProviders(mine, gateway := Gateway())
         gateway.looked = mine.renew
         await mine.connect(table("a"))
         changed = asyncio.Event()

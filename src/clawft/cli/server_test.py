@@ -281,9 +281,9 @@ def _debugging(spec: UpstreamSpec) -> str:
 
 async def _use(pool: Pool, name: str, calls: Calls) -> None:
     """What a call says does not matter here, only what the server touches for it."""
-    from clawft.provider.server.upstream import UpstreamProvider  # only where calls are given
+    from clawft.provider.server.server_provider import ServerProvider  # only where calls are given
 
-    provider = UpstreamProvider(pool.find(name)) if calls else None
+    provider = ServerProvider(pool.find(name)) if calls else None
     for tool, arguments in calls:
         if provider is not None:
             reply = await provider.call_tool(tool, arguments)

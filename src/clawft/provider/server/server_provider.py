@@ -47,7 +47,7 @@ log = logging.getLogger("clawft.upstream")
 _encode = msgspec.json.encode
 
 
-class UpstreamProvider:
+class ServerProvider:
     """Relays. Arguments and results pass as the bytes they are."""
 
     def __init__(
