@@ -180,7 +180,7 @@ def test_a_gateway_lists_the_tools_of_a_server_before_it_loads_how_they_are_call
     config = json.dumps({"mcpServers": {"echo": server}})
     told, loaded = first_list(["--no-builtin", "--mcp-config", config], environment, workspace)
     assert '"name":"echo__echo"' in told
-    assert "clawft.provider.server.upstream" in loaded
+    assert "clawft.provider.server.server_provider" in loaded
     early = [module for module in loaded if any(f"{module}.".startswith(f"{room}.") for room in ROOMS)]
     assert not early
     assert ours(loaded) <= MOST_WITH_A_SERVER

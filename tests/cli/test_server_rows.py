@@ -11,7 +11,7 @@ from typing import Any, cast
 from clawft.app.house import App
 from clawft.app.server_rows import JUDGED_AT_ONCE, server_rows
 from clawft.errors import ServerNotFound
-from clawft.upstream.pool import ServerStatus
+from clawft.upstream.status import ServerStatus
 from tests.requirements import requirement
 
 TOOLS = 10 * JUDGED_AT_ONCE

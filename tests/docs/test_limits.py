@@ -51,7 +51,7 @@ NO_BOUNDS = {
     "clawft.guard.approval.excerpt.SEAM_CHARS": "manners of a question",
     "clawft.guard.approval.excerpt.MAX_EMPTY_LINES": "manners of a question",
     "clawft.builtin.missing_servers.WHY_CHARS": "manners of an error",
-    "clawft.provider.server.upstream.SHOWN_CHARS": "manners of an error",
+    "clawft.provider.server.server_provider.SHOWN_CHARS": "manners of an error",
     "clawft.wire.stateless.READ_TTL_MS": "zero: resources are not to be cached",
 }
 

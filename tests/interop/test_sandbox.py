@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from clawft.errors import JsonRpcFailure
-from clawft.provider.server.upstream import UpstreamProvider
+from clawft.provider.server.server_provider import ServerProvider
 from clawft.sandbox.bounds import TEMPORARY, is_within
 from clawft.upstream.cells import Cells
 from clawft.upstream.pool import Pool
@@ -40,7 +40,7 @@ HONEST = str(Path(__file__).parents[1] / "servers" / "honest.py")
 
 
 @asynccontextmanager
-async def connected(folder: Path, argv: list[str], **more: Any) -> AsyncGenerator[tuple[Pool, UpstreamProvider]]:
+async def connected(folder: Path, argv: list[str], **more: Any) -> AsyncGenerator[tuple[Pool, ServerProvider]]:
     """A server in the sandbox it would have behind weft; the workspace is where it runs."""
     workspace = folder / "workspace"
     workspace.mkdir(exist_ok=True)
@@ -48,8 +48,8 @@ async def connected(folder: Path, argv: list[str], **more: Any) -> AsyncGenerato
     spec = UpstreamSpec("held", command=argv[0], args=tuple(argv[1:]), cwd=str(workspace), **more)
     ways = partial(ways_to, cells=cells)
     pool = Pool(folder / "cache", ways, [{"uri": workspace.as_uri(), "name": "work"}])
-    made: list[UpstreamProvider] = []
-    pool.news.added.listen(lambda upstream: made.append(UpstreamProvider(upstream)))
+    made: list[ServerProvider] = []
+    pool.news.added.listen(lambda upstream: made.append(ServerProvider(upstream)))
     async with asyncio.timeout(PATIENCE_S):
         try:
             done = await pool.connect(spec)
@@ -59,7 +59,7 @@ async def connected(folder: Path, argv: list[str], **more: Any) -> AsyncGenerato
             await pool.close()
 
 
-async def called(provider: UpstreamProvider, tool: str, **arguments: Any) -> str:
+async def called(provider: ServerProvider, tool: str, **arguments: Any) -> str:
     reply = await provider.call_tool(tool, arguments)
     assert not reply.is_error, reply
     return str(reply.content[0]["text"])

@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from clawft.provider.server.upstream import UpstreamProvider
+from clawft.provider.server.server_provider import ServerProvider
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.ways import ways_to
@@ -33,10 +33,10 @@ EVERYTHING = "mcp-server-everything"
 
 
 @asynccontextmanager
-async def connected(folder: Path, spec: UpstreamSpec) -> AsyncGenerator[tuple[Pool, UpstreamProvider]]:
+async def connected(folder: Path, spec: UpstreamSpec) -> AsyncGenerator[tuple[Pool, ServerProvider]]:
     pool = Pool(folder / "cache", ways_to, [{"uri": folder.as_uri(), "name": "work"}])
-    made: list[UpstreamProvider] = []
-    pool.news.added.listen(lambda upstream: made.append(UpstreamProvider(upstream)))
+    made: list[ServerProvider] = []
+    pool.news.added.listen(lambda upstream: made.append(ServerProvider(upstream)))
     pool.news.noticed.listen(lambda upstream, notice, stream: made[0].noticed(notice, upstream, stream))
     async with asyncio.timeout(PATIENCE_S):
         try:
@@ -51,7 +51,7 @@ def command(name: str, argv: list[str], **more: Any) -> UpstreamSpec:
     return UpstreamSpec(name, command=argv[0], args=tuple(argv[1:]), **more)
 
 
-async def exercise(pool: Pool, provider: UpstreamProvider) -> None:
+async def exercise(pool: Pool, provider: ServerProvider) -> None:
     """What every way to server-everything must give."""
     assert {"echo", "get-sum"} <= {tool.name for tool in provider.list_tools()}
     said = await provider.call_tool("echo", {"message": "grüße"})

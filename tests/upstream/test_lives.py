@@ -9,7 +9,7 @@ from clawft.gateway.core import Gateway
 from clawft.link.memory import Scripted
 from clawft.model import Era
 from clawft.provider.server.client import PoolClient
-from clawft.provider.server.upstreams import UpstreamProviders
+from clawft.provider.server.server_providers import ServerProviders
 from clawft.upstream import backoff, health
 from clawft.upstream.state import ServerState
 from tests.requirements import requirement
@@ -71,7 +71,7 @@ async def test_a_server_that_changed_its_era_is_met_anew_when_a_call_is_refused(
     tables = {Era.HANDSHAKE: answers("one"), Era.STATELESS: STATELESS_TABLE}
     after = Era.HANDSHAKE if before is Era.STATELESS else Era.STATELESS
     async with pool(tmp_path, ways := Tables({"a": tables[before]})) as mine:
-        providers = UpstreamProviders(mine, Gateway())
+        providers = ServerProviders(mine, Gateway())
         await mine.connect(table("a"))
         assert (await mine.get("a")).peer.era is before
         ways.tables["a"] = {"initialize": REFUSED[before], **tables[after]}
@@ -148,7 +148,7 @@ async def test_who_names_the_server_has_it_tried_again_too_and_is_told_what_a_pe
     monkeypatch.setattr(backoff, "FIRST_PROBE_SECONDS", 60.0)
     monkeypatch.setattr(backoff, "AGAIN_SECONDS", 0.0)
     async with pool(tmp_path, ways := Tables({"a": DOWN})) as mine:
-        client = PoolClient(mine, UpstreamProviders(mine, Gateway()))
+        client = PoolClient(mine, ServerProviders(mine, Gateway()))
         await mine.connect(table("a", url="http://127.0.0.1:9/mcp"))
         await until(lambda: state(mine, "a") is ServerState.FAILED)
         with pytest.raises(NotConnected) as down:

@@ -24,9 +24,9 @@ from clawft.gateway.dispatch import list_page
 from clawft.link.base import OutgoingRequest
 from clawft.link.memory import Scripted
 from clawft.model import Caller, Era
-from clawft.provider.server.upstreams import UpstreamProviders
+from clawft.provider.server.server_providers import ServerProviders
 from clawft.upstream import backoff, health, upstream
-from clawft.upstream.session import session
+from clawft.upstream.session import introduction
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import MOVES, IllegalMove, ServerEvent, ServerState, move
 from tests.requirements import requirement
@@ -151,7 +151,7 @@ async def test_lists_that_are_no_longer_fresh_are_renewed_when_an_agent_reads_th
 
     changing = Tables({"a": answers(**{"tools/list": tools})})
     async with pool(tmp_path, changing, list_seconds=fresh_for) as mine:
-        UpstreamProviders(mine, gateway := Gateway())
+        ServerProviders(mine, gateway := Gateway())
         gateway.looked = mine.renew
         await mine.connect(table("a"))
         changed = asyncio.Event()
@@ -361,8 +361,8 @@ async def test_a_login_is_needed_and_then_not_tried_again(tmp_path: Path) -> Non
 @requirement("MGR-15", "LINK-08")
 async def test_a_program_that_never_answers_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also what it wrote to stdout: that is where programs which are no servers, or not yet, tell about themselves."""
-    monkeypatch.setattr(session, "PROBE_SECONDS", 0.5)
-    monkeypatch.setattr(session, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(introduction, "PROBE_SECONDS", 0.5)
+    monkeypatch.setattr(introduction, "CONNECT_SECONDS", 0.5)
     noise = "print('listening on port 3000', flush=True); import time; time.sleep(60)"
     async with pool(tmp_path) as mine:
         await mine.set_servers({"web": UpstreamSpec("web", command=sys.executable, args=("-c", noise))})
@@ -377,8 +377,8 @@ async def test_a_program_that_never_answers_is_quoted(tmp_path: Path, monkeypatc
 async def test_a_program_that_answers_with_other_ids_is_told_of_with_what_it_did(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, id: str
 ) -> None:
-    monkeypatch.setattr(session, "PROBE_SECONDS", 0.5)
-    monkeypatch.setattr(session, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(introduction, "PROBE_SECONDS", 0.5)
+    monkeypatch.setattr(introduction, "CONNECT_SECONDS", 0.5)
     line, said = f'{{"jsonrpc":"2.0","id":{id},"result":{{}}}}', "answers nobody waited for"
     odd = f"import sys\nfor _ in sys.stdin: print({line!r}, flush=True)"
     async with pool(tmp_path) as mine:

@@ -61,6 +61,8 @@ class App:
         self._edited: EditedSettings | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._status: StatusSocket | None = None
+        self._upstreams: Upstreams | None = None
+        self._logins: Logins | None = None
         self.problems: list[str] = []
         self.approvals = Approvals(settings.home)
         self.files = ServerFiles(settings, lambda: self.pool, self.approvals, given_only=not outside)
@@ -210,7 +212,7 @@ class App:
         """Servers a delegate hears of; what one tells every model counts only where it is trusted."""
         from clawft.delegate.prompt import ConnectedServer  # loaded with the desk
 
-        running = self.upstreams.running() if "upstreams" in self.__dict__ else []
+        running = self._upstreams.running() if self._upstreams is not None else []
         heard = {one.spec.name: one.answers for one in running if one.spec.trust == "trusted"}
         names = [one.spec.name for one in running]
         return [ConnectedServer(name, said.instructions if (said := heard.get(name)) else "") for name in names]
@@ -226,22 +228,26 @@ class App:
         """All at once, or those named; none blocks another. Raises NotConnected for one we must not run without."""
         await self.files.start(only)
 
-    @cached_property
+    @property
     def upstreams(self) -> Upstreams:
-        from clawft.app.upstreams import Upstreams  # loaded with the first server
+        if self._upstreams is None:
+            from clawft.app.upstreams import Upstreams  # loaded with the first server
 
-        return Upstreams(self)
+            self._upstreams = Upstreams(self)
+        return self._upstreams
 
     @property
     def pool(self) -> Pool:
         """All servers."""
         return self.upstreams.pool
 
-    @cached_property
+    @property
     def logins(self) -> Logins:
-        from clawft.app.logins import Logins  # loaded with the first server over HTTP
+        if self._logins is None:
+            from clawft.app.logins import Logins  # loaded with the first server over HTTP
 
-        return Logins(self.settings, self._exchanges)
+            self._logins = Logins(self.settings, self._exchanges)
+        return self._logins
 
     def _exchanges(self) -> bool:
         """Whether any server is called in people's names."""
@@ -288,13 +294,13 @@ class App:
 
     def kill_servers(self) -> None:
         """Without asking them to go first."""
-        if "upstreams" in self.__dict__:
-            self.upstreams.kill()
+        if self._upstreams is not None:
+            self._upstreams.kill()
 
     async def stop_servers(self) -> None:
         """Returns when none is left."""
-        if "upstreams" in self.__dict__:
-            await self.upstreams.stop()
+        if self._upstreams is not None:
+            await self._upstreams.stop()
 
     async def close(self) -> None:
         """Nothing that happened is lost: servers and tasks end, the audit is written."""
@@ -306,8 +312,8 @@ class App:
         if self._edited is not None:
             await self._edited.close()
         await self.stop_servers()
-        if "logins" in self.__dict__:
-            await self.logins.close()
+        if self._logins is not None:
+            await self._logins.close()
         await self.editors.close()
         await self.gateway.close()
         self._audit.close()

@@ -24,6 +24,7 @@ class Logins:
         """`exchanges`: whether any server is called in people's names now."""
         self._settings = settings
         self._exchanges = exchanges
+        self._offers: LoginOffers | None = None
 
     @cached_property
     def to_servers(self) -> ServerLogins:
@@ -45,14 +46,16 @@ class Logins:
 
         return Proofs(self._exchanges)
 
-    @cached_property
+    @property
     def offers(self) -> LoginOffers:
         """Addresses at which a person can log in to servers that want it."""
-        from clawft.provider.server.login_offers import LoginOffers  # only while we serve
+        if self._offers is None:
+            from clawft.provider.server.login_offers import LoginOffers  # only while we serve
 
-        home = self._settings.home
-        return LoginOffers(offers_folder(home), self.to_servers, lambda name: ask_to_reconnect(home, name))
+            home = self._settings.home
+            self._offers = LoginOffers(offers_folder(home), self.to_servers, lambda name: ask_to_reconnect(home, name))
+        return self._offers
 
     async def close(self) -> None:
-        if "offers" in self.__dict__:
-            await self.offers.close()
+        if self._offers is not None:
+            await self._offers.close()

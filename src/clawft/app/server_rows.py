@@ -19,7 +19,7 @@ from clawft.model import Origin
 if TYPE_CHECKING:
     from clawft.app.house import App
     from clawft.config.layers import FoundServer
-    from clawft.upstream.pool import ServerStatus
+    from clawft.upstream.status import ServerStatus
 
 JUDGED_AT_ONCE = 50
 """Definitions that are compared with what was approved before others have their turn: a millisecond of work or two."""

@@ -16,8 +16,8 @@ from clawft.model import Caller, Tool
 from clawft.policy.beside_tools import beside_tools
 from clawft.provider.server.call.server_calls import CONNECT_SECONDS
 from clawft.provider.server.question.parked_calls import Park
-from clawft.provider.server.upstream import UpstreamProvider
-from clawft.provider.server.upstreams import PersonalLogins, UpstreamProviders
+from clawft.provider.server.server_provider import ServerProvider
+from clawft.provider.server.server_providers import PersonalLogins, ServerProviders
 from clawft.upstream.cells import Cells
 from clawft.upstream.offer.cache import folder as cache_folder
 from clawft.upstream.pool import Pool
@@ -46,7 +46,7 @@ class Upstreams:
         people = PersonalLogins(settings.auth_issuer, self._login_of)
         pool.news.offer_changed.listen(lambda upstream, _: self._app.approving.forget(upstream.spec.name))
         pool.news.state_changed.listen(self._state_changed)
-        UpstreamProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask, people)
+        ServerProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask, people)
         pool.clearance = self._app.files.ensure_approved
         gateway.newcomers = pool.newcomers
         gateway.looked = pool.renew
@@ -99,7 +99,7 @@ class Upstreams:
         if caller is None or shared.spec.exchange is None:
             return shared
         own = self._app.gateway.provider(f"mcp:{server}", caller)
-        return own.upstream if isinstance(own, UpstreamProvider) else shared
+        return own.upstream if isinstance(own, ServerProvider) else shared
 
     def running(self) -> list[Upstream]:
         return [upstream for upstream in self.pool if upstream.state.value in RUNNING]

@@ -29,8 +29,9 @@ if TYPE_CHECKING:  # help needs none of it
     from clawft.link.base import Link, OutgoingRequest
     from clawft.sandbox.proposal import Proposal
     from clawft.upstream.cells import Cells
-    from clawft.upstream.pool import Pool, ServerStatus
+    from clawft.upstream.pool import Pool
     from clawft.upstream.spec import UpstreamSpec
+    from clawft.upstream.status import ServerStatus
 
 Calls = Sequence[tuple[str, dict[str, Any]]]
 """Tools to call, with their arguments."""
@@ -280,9 +281,9 @@ def _debugging(spec: UpstreamSpec) -> str:
 
 async def _use(pool: Pool, name: str, calls: Calls) -> None:
     """What a call says does not matter here, only what the server touches for it."""
-    from clawft.provider.server.upstream import UpstreamProvider  # only where calls are given
+    from clawft.provider.server.server_provider import ServerProvider  # only where calls are given
 
-    provider = UpstreamProvider(pool.find(name)) if calls else None
+    provider = ServerProvider(pool.find(name)) if calls else None
     for tool, arguments in calls:
         if provider is not None:
             reply = await provider.call_tool(tool, arguments)

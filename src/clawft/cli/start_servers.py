@@ -14,7 +14,7 @@ from clawft.config.follow import RUNNING
 if TYPE_CHECKING:
     from clawft.app import App
     from clawft.config.servers import Servers
-    from clawft.upstream.pool import ServerStatus
+    from clawft.upstream.status import ServerStatus
 
 SETTLE_SECONDS = 30.0
 """How long a command waits for servers that are slow to start; it goes on with the others."""

@@ -11,7 +11,8 @@
 | the way back while a call runs | `talk`; `questions`, `open_questions`, `spent_states` for what a tool asks |
 | tools, prompts, resources | `offer` |
 | calls that outlive their request | `task` |
-| what callers hear beside | `events`, `seen_lists`, `levels` for logs; `folders` is what they are asked |
+| what callers hear beside | `events`, `seen_lists`, `watched_resources`, `levels` for logs |
+| which folders are theirs | `folders` asks them |
 | what is worked out once | `object_memo` |
 
 To add a method: a row in `wire/methods.py`, then in `dispatch`, or in the table of the era that alone knows it.

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from clawft.errors import BadParams, UrlElicitationRequired
 from clawft.gateway import dispatch
@@ -35,14 +35,11 @@ from clawft.wire.meta import RANK, check_level, read_meta
 from clawft.wire.revisions import HANDSHAKE, REVISIONS, Revision
 from clawft.wire.visible import make_visible
 
-if TYPE_CHECKING:  # loaded with the first question, the first call, and the first task
+if TYPE_CHECKING:  # loaded with the first question, the first call, the first task, and the first subscription
     from clawft.gateway.errand import Errands
     from clawft.gateway.open_questions import OpenQuestions
     from clawft.gateway.task.older_tasks import OlderTasks
-
-MAX_SUBSCRIPTIONS = 1_000
-
-Release = Callable[[], None]
+    from clawft.gateway.watched_resources import WatchedResources
 
 _encode = msgspec.json.encode
 
@@ -54,7 +51,7 @@ class Conversation:
         self._gateway = gateway
         self._aside = aside
         self._level: str | UnsetType = UNSET
-        self._watched: dict[str, Release] = {}
+        self._watched: WatchedResources | None = None
         self._leave = gateway.events.subscribe(self._tell)
         self.running = RunningRequests()
         self.caller = base
@@ -62,6 +59,7 @@ class Conversation:
         self._seen: SeenLists | None = None
         self._narrows = False
         self._plain_talk: HandshakeTalk | None = None
+        self._open_questions: OpenQuestions | None = None
 
     @cached_property
     def _errands(self) -> Errands:
@@ -73,11 +71,13 @@ class Conversation:
 
         return Errands(self._gateway, self.running, self._shape, self._follow, handshake.error_code)
 
-    @cached_property
+    @property
     def _asking(self) -> OpenQuestions:
-        from clawft.gateway.open_questions import OpenQuestions  # most callers are asked nothing
+        if self._open_questions is None:
+            from clawft.gateway.open_questions import OpenQuestions  # most callers are asked nothing
 
-        return OpenQuestions(self._aside, self._gateway.question_seconds)
+            self._open_questions = OpenQuestions(self._aside, self._gateway.question_seconds)
+        return self._open_questions
 
     @cached_property
     def _tasks(self) -> OlderTasks:
@@ -212,28 +212,19 @@ class Conversation:
         return EMPTY_OBJECT
 
     async def _subscribe(self, request: Request, outlet: Outlet) -> bytes:
-        """Answered when whoever has the resource knows of it."""
         uri = _read_uri(request)
-        if uri in self._watched:
-            return EMPTY_OBJECT
-        if len(self._watched) >= MAX_SUBSCRIPTIONS:
-            raise BadParams(f"at most {MAX_SUBSCRIPTIONS} subscriptions in one session")
-        self._watched[uri] = _nothing
-        try:
-            await self._gateway.settle(self.caller)
-            by = Reader(self.caller, HandshakeTalk(self.caller, outlet, UNSET, self._level, self._ask))
-            release = await self._gateway.resources.watch(uri, by, self._updated)
-        except BaseException:
-            self._watched.pop(uri, None)
-            raise
-        if uri in self._watched:
-            self._watched[uri] = release
-        else:  # unsubscribed, or gone, while we asked
-            release()
+        if self._watched is None:
+            from clawft.gateway.watched_resources import WatchedResources  # most callers watch nothing
+
+            self._watched = WatchedResources(self._gateway, self._aside)
+        talk = HandshakeTalk(self.caller, outlet, UNSET, self._level, self._ask)
+        await self._watched.add(uri, Reader(self.caller, talk))
         return EMPTY_OBJECT
 
     async def _unsubscribe(self, request: Request, outlet: Outlet) -> bytes:
-        self._watched.pop(_read_uri(request), _nothing)()
+        uri = _read_uri(request)
+        if self._watched is not None:
+            self._watched.remove(uri)
         return EMPTY_OBJECT
 
     # ── notifications, both ways ─────────────────────────────────────────────────────────────────────────────────────
@@ -269,10 +260,6 @@ class Conversation:
     def _hears(self, level: str) -> bool:
         return self._level is not UNSET and RANK[level] >= RANK[self._level]
 
-    def _updated(self, uri: str, more: Mapping[str, Raw]) -> None:
-        params = make_visible(_encode({"uri": uri, **more}))
-        self._aside.send(writing.notification("notifications/resources/updated", params))
-
     # ── questions of ours ────────────────────────────────────────────────────────────────────────────────────────────
 
     async def ask_aside(self, question: Question) -> Mapping[str, Any]:
@@ -292,12 +279,12 @@ class Conversation:
         self._gateway.folders.leave(self)
         if self._level is not UNSET:
             self._gateway.loudness.leave(self)
-        while self._watched:
-            self._watched.popitem()[1]()
+        if self._watched is not None:
+            self._watched.close()
         if self.caller.session:
             self._gateway.events.publish(ConversationEnded(self.caller.session))
-        if "_asking" in self.__dict__:
-            self._asking.close()
+        if self._open_questions is not None:
+            self._open_questions.close()
         self.running.cancel_all()
 
     _quick: ClassVar[Mapping[str, Callable[..., bytes]]] = {
@@ -331,10 +318,6 @@ def _told_to(revision: Revision) -> bytes:
 _OLDER_TASKS = frozenset({"tasks/get", "tasks/result", "tasks/list", "tasks/cancel"})
 """As 2025-11-25 has them."""
 _FOLDERS_KNOWN = ("notifications/initialized", "notifications/roots/list_changed")
-
-
-def _nothing() -> None:
-    pass
 
 
 class _LevelParams(Struct):

@@ -91,6 +91,7 @@ class Gateway:
         self.looked: Callable[[], None] = lambda: None
         """Called whenever somebody reads a list."""
         self.calls = 0
+        self._tasks: TaskBoard | None = None
         self._roster = Roster(form)
         self.shared = SharedUris(self._roster, self._reaches)
         self._sides = Sides(guards)
@@ -199,12 +200,14 @@ class Gateway:
 
     # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    @cached_property
+    @property
     def tasks(self) -> TaskBoard:
         """Calls of our own tools that outlive their request."""
-        from clawft.gateway.task.tasks import TaskBoard  # most callers never begin one
+        if self._tasks is None:
+            from clawft.gateway.task.tasks import TaskBoard  # most callers never begin one
 
-        return TaskBoard(self.events, self._may_follow)
+            self._tasks = TaskBoard(self.events, self._may_follow)
+        return self._tasks
 
     def _may_follow(self, tool: str, owner: Caller, caller: Caller) -> bool:
         """With the rights it was begun with, or others that lead to the same tool of the same provider."""
@@ -229,8 +232,8 @@ class Gateway:
 
     async def close(self) -> None:
         """What goes on behind the callers ends."""
-        if "tasks" in self.__dict__:
-            await self.tasks.close()
+        if self._tasks is not None:
+            await self._tasks.close()
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -12,7 +12,7 @@ from clawft.errors import ExecutionFailed, LinkClosed, RequestTimeout, UrlElicit
 from clawft.gateway.talk import Outlet
 from clawft.model import Question
 from clawft.wire import forms, narrow
-from clawft.wire.correlate import OpenRequests
+from clawft.wire.correlate import OpenAnswers
 from clawft.wire.jsonrpc import writing
 from clawft.wire.jsonrpc.messages import Failure, Response
 from clawft.wire.revisions import Revision
@@ -30,7 +30,7 @@ class OpenQuestions:
     def __init__(self, aside: Outlet, seconds: float) -> None:
         self._aside = aside
         self._seconds = seconds
-        self._asked: OpenRequests[asyncio.Future[Response | Failure]] = OpenRequests()
+        self._asked: OpenAnswers[Response | Failure] = OpenAnswers()
         self._visits: dict[str, None] = {}
         """Addresses the person was sent to, by their id; the last of them."""
 
@@ -65,9 +65,7 @@ class OpenQuestions:
 
     def fill(self, answer: Response | Failure) -> None:
         """One that nobody waits for is dropped."""
-        waiter = self._asked.take(answer.id)
-        if waiter is not None and not waiter.done():
-            waiter.set_result(answer)
+        self._asked.fill(answer.id, answer)
 
     def remember(self, asked: UrlElicitationRequired) -> None:
         """The caller is told to send the person somewhere by an error, instead of a question."""
@@ -87,9 +85,7 @@ class OpenQuestions:
                 del self._visits[next(iter(self._visits))]
 
     def close(self) -> None:
-        for waiter in self._asked.drain():
-            if not waiter.done():
-                waiter.set_exception(LinkClosed("the caller is gone"))
+        self._asked.fail_all(LinkClosed("the caller is gone"))
 
 
 def _cancelled(id: int) -> bytes:

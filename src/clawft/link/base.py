@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from clawft.errors import ClawftError, LinkError, MessageTooLong
+from clawft.errors import LinkError, MessageTooLong
 from clawft.link.faults import Faults
 from clawft.link.patience import Patience
+from clawft.wire.correlate import Waiter
 from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
 
 if TYPE_CHECKING:  # only a link of that kind starts one
@@ -52,21 +53,11 @@ class Credentials(Protocol):
         ...
 
 
-class Waiter(Protocol):
-    """Whoever wants to know the answer to one request, told once. A future is one."""
-
-    def done(self) -> bool: ...
-
-    def set_result(self, answer: Response | Failure, /) -> None: ...
-
-    def set_exception(self, error: ClawftError, /) -> None: ...
-
-
 @runtime_checkable
 class Posting(Protocol):
     """A link that takes requests without a task that waits for their answers."""
 
-    def post(self, rest: bytes, waiter: Waiter) -> bytes:
+    def post(self, rest: bytes, waiter: Waiter[Response | Failure]) -> bytes:
         """Send a request, given as all that follows its id; returns the id. Raises LinkError if the link is gone."""
         ...
 

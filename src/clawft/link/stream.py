@@ -13,8 +13,8 @@ from codecs import BOM_UTF8
 from io import BytesIO
 from typing import IO, Any, cast
 
-from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, ProtocolFailure, WireError
-from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, Waiter, is_list, too_long
+from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, WireError
+from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, is_list, too_long
 from clawft.link.faults import Faults
 from clawft.link.lines import LineReader, LineWriter, grow
 from clawft.link.patience import Patience
@@ -22,7 +22,7 @@ from clawft.link.process import Child, Launch, Said, start
 from clawft.link.share.noise import Noise
 from clawft.link.share.turns import unended
 from clawft.link.share.unread import Taker
-from clawft.wire.correlate import OpenRequests
+from clawft.wire.correlate import OpenAnswers, Waiter
 from clawft.wire.framing import DEFAULT_LIMIT, TooLong
 from clawft.wire.inplace import LARGE
 from clawft.wire.jsonrpc import reading, writing
@@ -49,7 +49,7 @@ class StreamLink:
         self._launch = launch
         self._name = name or launch.command
         self._limit = limit
-        self._waiting: OpenRequests[Waiter] = OpenRequests()
+        self._waiting: OpenAnswers[Response | Failure] = OpenAnswers()
         self._closing = False
         self._broken: LinkError | None = None
         self._batches = False
@@ -111,12 +111,12 @@ class StreamLink:
     def _backlog(self) -> str:
         return f", and {self._writer.unread()} bytes wait on its input" if self._unread.size else ""
 
-    def post(self, rest: bytes, waiter: Waiter) -> bytes:
+    def post(self, rest: bytes, waiter: Waiter[Response | Failure]) -> bytes:
         id = self._open(waiter)
         self._write(writing.request_of(id, rest))
         return id
 
-    def _open(self, waiter: Waiter) -> bytes:
+    def _open(self, waiter: Waiter[Response | Failure]) -> bytes:
         if self._broken is not None:
             raise self._broken
         return self._waiting.open_as(waiter)
@@ -224,26 +224,19 @@ class StreamLink:
     def _heard_nothing(self, lines: int) -> None:
         self._rest_from(lines * _BLANK_BYTES, time.monotonic())
 
-    def _only_one(self, failure: Failure) -> Waiter | None:
+    def _only_one(self, failure: Failure) -> Waiter[Response | Failure] | None:
         """An error without an id is the answer to whatever could not be read; with one open request that is it."""
         return self._waiting.drain()[0] if failure.id == NULL and len(self._waiting) == 1 else None
 
     def _take_long_line(self, line: TooLong) -> None:
-        """Whoever waits for it has failed; where that cannot be told, all have: it may be the answer to any of them."""
-        from clawft.wire.jsonrpc.likely import is_likely_call, likely_answer  # few servers write what cannot be read
+        from clawft.wire.jsonrpc.unreadable import fail_long  # few servers write what cannot be read
 
         self._long_lines += 1
-        answered = likely_answer(line.head)
-        waiter = self._waiting.take(answered) if answered else None
-        if waiter is not None and not waiter.done():
-            waiter.set_exception(_skipped(line, self._limit))
-        elif not answered and not is_likely_call(line.head):
-            self._fail_all(_skipped(line, self._limit))
+        fail_long(line.head, self._waiting, _skipped(line, self._limit))
 
     def _take_bad_line(self, line: bytes, wrong: WireError) -> None:
-        """If it was meant as the answer to something, that has failed: no better one will follow."""
-        from clawft.wire.jsonrpc.batches import unpacked, unread_answers  # same
-        from clawft.wire.jsonrpc.likely import likely_answer, likely_request
+        from clawft.wire.jsonrpc.batches import unpacked  # same
+        from clawft.wire.jsonrpc.unreadable import fail_answered, refusal_of, salvage
 
         began = time.monotonic()
         if line.startswith(BOM_UTF8):  # some shells of Windows write one
@@ -256,37 +249,13 @@ class StreamLink:
             for member in members:
                 self._accept(member)
             return
-        if self._is_salvaged(line):
+        if self._lists and salvage(line, self._waiting):
             return
-        for each in members or (line,):
-            self._fail_answered(each, wrong)
-        if not members and (why := unread_answers(line)):
-            self._fail_all(ProtocolFailure(f"the answer cannot be read: {why}"))
-        if not likely_answer(line) and (asked := likely_request(line)):
-            self._write(writing.failure(asked, wrong.code, str(wrong)))
+        fail_answered(line, members, self._waiting, wrong)
+        if refusal := refusal_of(line, wrong):
+            self._write(refusal)
         self._count_bad_line(line, wrong)
         self._rest_from(len(line), began)
-
-    def _is_salvaged(self, line: bytes) -> bool:
-        """A list that somebody waits for is worth a second look."""
-        if not self._lists:
-            return False
-        from clawft.wire.jsonrpc.salvage import read_salvaged  # same
-
-        message = read_salvaged(line)
-        waiter = self._waiting.take(message.id) if message is not None else None
-        if message is None or waiter is None or waiter.done():
-            return False
-        waiter.set_result(message)
-        return True
-
-    def _fail_answered(self, line: bytes, wrong: WireError) -> None:
-        from clawft.wire.jsonrpc.likely import likely_answer  # same
-
-        answered = likely_answer(line)
-        waiter = self._waiting.take(answered) if answered else None
-        if waiter is not None and not waiter.done():
-            waiter.set_exception(ProtocolFailure(f"the answer is no message: {wrong}"))
 
     def _count_bad_line(self, line: bytes, wrong: WireError) -> None:
         self._bad_lines += 1
@@ -329,12 +298,7 @@ class StreamLink:
     def _break(self, error: LinkError) -> None:
         if self._broken is None:
             self._broken = error
-        self._fail_all(error)
-
-    def _fail_all(self, error: LinkError | MessageTooLong | ProtocolFailure) -> None:
-        for waiter in self._waiting.drain():
-            if not waiter.done():
-                waiter.set_exception(error)
+        self._waiting.fail_all(error)
 
 
 _NOISE, _STOPPED = "noise", "stopped"

@@ -10,8 +10,10 @@
 | what it has | `offer` |
 | what callers want to hear from it | `interest` |
 | its calls | `flights`; they do not pass through here: `provider/server` takes a session and relays them |
-| its bounds | `gate`, `slots`, `backoff`, `health` |
-| after it was lost | `verdict`: what becomes of it; `reasons` is how that is told |
+| its bounds | `gate`, `slots`, `backoff` |
+| whether it is still there | `health` |
+| after it was lost | `verdict`: what becomes of it |
+| how it is, as it is told | `status`; `reasons` says why it is not there |
 | what it needs of the house, and tells it | `surroundings`, `news` |
 
 To add a way to a server: a row in `ways.ways_to`. To add something that may happen to one: a move in `state.MOVES`.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from enum import Enum
-from typing import Any
 
-from clawft.errors import LinkError, SessionLost
+from clawft.errors import ClawftError, LinkError, NotConnected, SessionLost
 from clawft.store.concealed_secrets import conceal
 from clawft.upstream.session.session import Session
 
@@ -47,7 +47,25 @@ class Health:
         self.failed_checks = 0
         self.last_healthy = time.monotonic()
 
-    async def rest(self, unless: asyncio.Future[Any]) -> None:
+    async def watch(
+        self, session: Session, loss: asyncio.Future[LinkError | None], found: Callable[[HealthFinding], None]
+    ) -> ClawftError | None:
+        """Until `loss` tells of the end, or three checks in a row go unanswered: why it is over.
+
+        `found` hears what each check has shown.
+        """
+        while True:
+            await self._rest(loss)
+            if loss.done():
+                return loss.result()
+            finding = await self.check(session)
+            if loss.done():  # this very moment
+                return loss.result()
+            found(finding)
+            if self.is_lost:
+                return NotConnected(f"{MAX_MISSES} health checks in a row went unanswered")
+
+    async def _rest(self, unless: asyncio.Future[LinkError | None]) -> None:
         """Until the next check is due, or wanted, or what happens first."""
         self._doubted = asyncio.get_running_loop().create_future()
         await asyncio.wait({unless, self._doubted}, timeout=HEALTH_SECONDS, return_when=asyncio.FIRST_COMPLETED)

@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -26,7 +26,6 @@ from clawft.errors import (
 )
 from clawft.link.base import Link
 from clawft.model import Tool
-from clawft.store.concealed_secrets import conceal
 from clawft.upstream.newcomers import Newcomers
 from clawft.upstream.news import News
 from clawft.upstream.offer.cache import TTL_SECONDS, SchemaCache
@@ -37,9 +36,11 @@ from clawft.upstream.private_sessions import PrivateSessions
 from clawft.upstream.session.session import Session
 from clawft.upstream.slots import MAX_CONNECTIONS, Slots
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.state import ServerState
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc.messages import Notification, Request
+
+if TYPE_CHECKING:  # loaded when somebody asks how servers are
+    from clawft.upstream.status import ServerStatus
 
 CONNECT_SECONDS = 30.0
 """How long whoever connects a server waits for it; it is tried further without them."""
@@ -56,40 +57,6 @@ class SetServersResult(Struct, frozen=True):
     removed: tuple[str, ...] = ()
     restarted: tuple[str, ...] = ()
     errors: Mapping[str, str] = {}
-
-
-class ServerStatus(Struct, frozen=True):
-    """One server as `weft servers status` shows it."""
-
-    name: str
-    status: str
-    transport: Literal["stdio", "http"]
-    error: str = ""
-    era: str = ""
-    revision: str = ""
-    server_info: Mapping[str, Any] = {}
-    tools: tuple[str, ...] = ()
-    restarts: int = 0
-    pid: int | None = None
-    trusted: bool = False
-    seconds: float = 0.0
-    stderr: str = ""
-    sandbox: str = ""
-    """What holds its process, and what that leaves open."""
-    cut: tuple[str, ...] = ()
-    """Lists of its that there is no room for to the end."""
-    faults: Mapping[str, int] = {}
-    """What it did that it should not have, and how often."""
-    lost: str = ""
-    """Why it was lost the last time, though it may be back."""
-    left_out: tuple[str, ...] = ()
-    """What else of its lists is not offered, and why."""
-    step: str = ""
-    """What we wait for, while it is being opened."""
-    scope: str = ""
-    """The layer of the configuration it came from: user, workspace, agent, command line."""
-    rests: bool = False
-    """It is opened when it is called: there are more servers than places."""
 
 
 class Pool:
@@ -253,36 +220,9 @@ class Pool:
         return [self.server_status(name) for name in self._wanted]
 
     def server_status(self, name: str) -> ServerStatus:
-        spec = self._known(name)
-        upstream = self._running.get(name)
-        if upstream is None:
-            trusted = spec.trust == "trusted"
-            return ServerStatus(name, ServerState.DISABLED.value, spec.transport, trusted=trusted, scope=spec.scope)
-        session = upstream.session
-        child = session.link.child if session is not None else None
-        return ServerStatus(
-            name=name,
-            status=upstream.state.value,
-            transport=spec.transport,
-            error=upstream.error or (conceal(session.link.refused_notice) if session else ""),
-            era=session.peer.era.value if session else "",
-            revision=session.peer.revision if session else "",
-            server_info={key: conceal(value) for key, value in session.peer.server_info.items()} if session else {},
-            tools=tuple(tool.name for tool in upstream.tools),
-            restarts=upstream.backoff.total,
-            pid=child.pid if child is not None else None,
-            trusted=spec.trust == "trusted",
-            seconds=round(time.monotonic() - upstream.since, 1),
-            stderr=conceal(child.stderr.text()) if child is not None else "",
-            sandbox=child.sandbox if child is not None else "",
-            cut=upstream.answers.cut if upstream.answers is not None else (),
-            faults=upstream.faults.told(),
-            lost=upstream.last_loss,
-            left_out=_told(upstream.answers.left_out) if upstream.answers is not None else (),
-            step=upstream.step,
-            scope=spec.scope,
-            rests=upstream.rests,
-        )
+        from clawft.upstream.status import status_of  # whoever only serves is not asked
+
+        return status_of(self._known(name), self._running.get(name))
 
     async def settled(self, seconds: float) -> None:
         """Wait until every server was tried once, within bounds: for programs that want the whole list at once."""
@@ -338,9 +278,3 @@ def _error_in(name: str, spec: UpstreamSpec) -> ClawftError | None:
 
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")
-
-
-def _told(left_out: Iterable[str]) -> tuple[str, ...]:
-    from clawft.upstream.reasons import words  # whoever only serves is not asked
-
-    return tuple(map(words, left_out))

@@ -23,7 +23,7 @@ from clawft.model import Era, Tool
 from clawft.upstream.backoff import Backoff, Comeback
 from clawft.upstream.flights import Flight, sharer
 from clawft.upstream.gate import Gate
-from clawft.upstream.health import MAX_MISSES, Health, HealthFinding
+from clawft.upstream.health import Health, HealthFinding
 from clawft.upstream.interest.interest import Interest
 from clawft.upstream.interest.telling import keep_told
 from clawft.upstream.offer.cache import SchemaCache
@@ -57,37 +57,42 @@ class Upstream:
         """`offers`: whether it is its lists that are offered, and not those of another session with the same server."""
         self.spec = spec
         self._surroundings = surroundings
+        self.lists = self._lists(cache) if offers else NoLists(spec, cache)
+        self.interest = Interest()
+        # its life
         self._life: asyncio.Task[None] | None = None
         self._loss: asyncio.Future[LinkError | None] | None = None
-        self._changed = asyncio.Event()
         self._wanted = asyncio.Event()
         """Set while it is to be open; a server that rests waits for it."""
-        self._comeback = Comeback()
-        self._callers = 0
-        self._beside: set[asyncio.Task[None]] = set()
         self.tried = asyncio.Event()
         """Set when the first try to connect has ended, well or not."""
+        self.backoff = Backoff()
+        self._comeback = Comeback()
+        self.health = Health(spec.name)
+        # its session
+        self.session: Session | None = None
+        self._ended: Session | None = None
+        self._beside: set[asyncio.Task[None]] = set()
+        self._earlier_faults = Faults()
+        # how it is
         self.state = ServerState.DISABLED
+        self._changed = asyncio.Event()
         self.error = ""
         self.last_loss = ""
         """Why it was lost the last time; it may be back since."""
-        self._earlier_faults = Faults()
         self.step = ""
         """What we wait for, while it is being opened."""
         self.challenge = ""
         """What it said when it wanted a login."""
         self.login_url = ""
         """Where a person can log in to it now, if we wait for that."""
-        self.backoff = Backoff()
+        self.since = self.used = time.monotonic()
+        # who calls
         self.gate = Gate(spec.name, quiet=self._quiet, runs=self._runs)
         self.flights: dict[Flight, None] = {}
         """Calls at the server now, oldest first; those that wait for an answer of their agent are among them."""
-        self.session: Session | None = None
-        self._ended: Session | None = None
-        self.since = self.used = time.monotonic()
-        self.health = Health(spec.name)
-        self.lists = self._lists(cache) if offers else NoLists(spec, cache)
-        self.interest = Interest()
+        self._callers = 0
+        """Who wait for it to be there."""
 
     def _lists(self, cache: SchemaCache) -> Lists:
         around = self._surroundings
@@ -223,8 +228,9 @@ class Upstream:
         """From opening to the end: why it ended, or None if it gave way to another."""
         try:
             await self._surroundings.slots.enter(self)
-            await self._connect()
-            return await self._until_lost()
+            loss = self._loss = asyncio.get_running_loop().create_future()
+            session = await self._connect()
+            return await self.health.watch(session, loss, self._found)
         except (ClawftError, OSError) as failed:
             return failed
         except Exception as broken:
@@ -247,8 +253,7 @@ class Upstream:
             self._tell_state()
         return verdict.wait
 
-    async def _connect(self) -> None:
-        self._loss = asyncio.get_running_loop().create_future()
+    async def _connect(self) -> Session:
         try:
             async with asyncio.timeout(OPEN_SECONDS):
                 with self._step("the handshake"):
@@ -268,6 +273,7 @@ class Upstream:
             self.interest.missed()
         self.tried.set()
         self._surroundings.slots.look()
+        return session
 
     @contextmanager
     def _step(self, name: str) -> Generator[None]:
@@ -284,26 +290,10 @@ class Upstream:
         ways = await self._surroundings.link_to(self.spec)
         return await open_session(self.spec, ways, self, declared(self.spec), self.lists.era, self.did_wrong)
 
-    async def _until_lost(self) -> ClawftError | None:
-        """Healthy until the link says otherwise, or three checks in a row go unanswered."""
-        if (loss := self._loss) is None:
-            return NotConnected(f"{self.spec.name} was never connected")
-        while True:
-            await self.health.rest(loss)
-            if loss.done():
-                return loss.result()
-            if not await self._is_well():
-                return NotConnected(f"{MAX_MISSES} health checks in a row went unanswered")
-
-    async def _is_well(self) -> bool:
-        if (session := self.session) is None:
-            return True  # lost this very moment, and heard of in the next
-        found = await self.health.check(session)
-        if found is HealthFinding.WELL or self.session is not session:
-            return True
-        self.error = self.health.error if found is HealthFinding.MISSED else ""
-        self._move(ServerEvent.MISSED if found is HealthFinding.MISSED else ServerEvent.RECOVERED)
-        return not self.health.is_lost
+    def _found(self, finding: HealthFinding) -> None:
+        if finding is not HealthFinding.WELL:
+            self.error = self.health.error if finding is HealthFinding.MISSED else ""
+            self._move(ServerEvent.MISSED if finding is HealthFinding.MISSED else ServerEvent.RECOVERED)
 
     async def _close_session(self) -> None:
         session, self.session = self.session or self._ended, None

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
+
+from clawft.errors import ClawftError
 
 Slot = TypeVar("Slot")
+Answer = TypeVar("Answer")
+Answer_contra = TypeVar("Answer_contra", contravariant=True)
 
 MAX_GIVEN_UP = 256
 """Requests nobody waits for any more whose answers are still expected; the oldest are forgotten first."""
+
+
+class Waiter(Protocol[Answer_contra]):
+    """Whoever wants to know the answer to one request, told once. A future is one."""
+
+    def done(self) -> bool: ...
+
+    def set_result(self, answer: Answer_contra, /) -> None: ...
+
+    def set_exception(self, error: ClawftError, /) -> None: ...
 
 
 class OpenRequests(Generic[Slot]):
@@ -65,3 +79,27 @@ class OpenRequests(Generic[Slot]):
         slots = list(self._slots.values())
         self._slots.clear()
         return slots
+
+
+class OpenAnswers(OpenRequests[Waiter[Answer]]):
+    """The same of waiters, who may have gone meanwhile."""
+
+    def fill(self, id: bytes, answer: Answer) -> bool:
+        """False if nobody waits for it."""
+        waiter = self.take(id)
+        if waiter is None or waiter.done():
+            return False
+        waiter.set_result(answer)
+        return True
+
+    def fail(self, id: bytes, error: ClawftError) -> None:
+        """Whoever waits for this answer waits for no other."""
+        waiter = self.take(id)
+        if waiter is not None and not waiter.done():
+            waiter.set_exception(error)
+
+    def fail_all(self, error: ClawftError) -> None:
+        """Nothing more is answered."""
+        for waiter in self.drain():
+            if not waiter.done():
+                waiter.set_exception(error)

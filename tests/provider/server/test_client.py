@@ -10,7 +10,7 @@ from clawft.errors import NotConnected, ResourceNotFound, ServerNotFound
 from clawft.model import ResourceContent
 from clawft.provider.base import Provider
 from clawft.provider.server.client import McpClient, NoServers, PoolClient
-from clawft.provider.server.upstreams import UpstreamProviders
+from clawft.provider.server.server_providers import ServerProviders
 from clawft.upstream import backoff
 from clawft.upstream.spec import UpstreamSpec
 from tests.requirements import requirement
@@ -36,7 +36,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @requirement("MGR-09", "MGR-16", "S2-P4-13", "S2-P4-14", "S2-P4-15", "S4-SV-03", "RES-01")
 async def test_each_server_answers_for_itself(tmp_path: Path) -> None:
     async with pool(tmp_path) as mine:
-        client: McpClient = PoolClient(mine, UpstreamProviders(mine, Registry()))
+        client: McpClient = PoolClient(mine, ServerProviders(mine, Registry()))
         bad = UpstreamSpec("bad", command="/no/such/program")
         ends = UpstreamSpec("ends", command=sys.executable, args=("-c", "raise SystemExit(3)"))
         wanted = {"a": child("a"), "bad": bad, "ends": ends, "off": child("off", enabled=False)}

@@ -16,7 +16,7 @@ from clawft.gateway.core import Gateway
 from clawft.model import Caller, Reply
 from clawft.provider.server import personal_server
 from clawft.provider.server.personal_server import MAX_OF_ONE
-from clawft.provider.server.upstreams import PersonalLogins, UpstreamProviders
+from clawft.provider.server.server_providers import PersonalLogins, ServerProviders
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import TokenExchange, UpstreamSpec
 from clawft.upstream.ways import ways_to
@@ -57,7 +57,7 @@ class House:
         self.pool = Pool(folder / "cache", ways_to, [], connections)
         self.gateway = Gateway()
         people = PersonalLogins("https://login.example", lambda spec, proof: Word(proof, self.refused))
-        UpstreamProviders(self.pool, self.gateway, people=people)
+        ServerProviders(self.pool, self.gateway, people=people)
 
     async def call(self, proof: str, tool: str = "whoami") -> str:
         reply: Reply = await self.gateway.call(caller(proof), f"ledger__{tool}")

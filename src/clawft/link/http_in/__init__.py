@@ -3,7 +3,7 @@
 | what | where |
 |---|---|
 | the server and its connections | `server`; `roster` says who comes in or gives way, and who waits on the `porch` |
-| one connection | `protocol`; `socket_ends` are its addresses |
+| one connection | `protocol`; `stamps` tell what is late, `socket_ends` are its addresses |
 | what comes | `reader` finds requests, `head` reads what they begin with; `sent_ahead` waits for its turn, in `turns` |
 | what goes | `exchange` is one request and its answer, `answer` its bytes; `backlog` what was not taken yet |
 | an application of another make | `asgi` |

@@ -1,6 +1,6 @@
 """One HTTP/1.1 connection: requests answered strictly in order, every timeout of `Limits` held.
 
-Time is not kept per request: the server calls `check` now and then, and the stamps left behind tell what is overdue.
+The server calls `check` now and then, which ends what is overdue.
 """
 
 import asyncio
@@ -12,9 +12,10 @@ from clawft.link.http_in.backlog import Backlog
 from clawft.link.http_in.exchange import Address, HttpExchange
 from clawft.link.http_in.head import Head, Refusal
 from clawft.link.http_in.reader import SLICE_BYTES, RequestReader
-from clawft.link.http_in.roster import WAITS, ConnectionRoster
+from clawft.link.http_in.roster import WAITS, ConnectionRoster, Place
 from clawft.link.http_in.sent_ahead import Ahead
 from clawft.link.http_in.socket_ends import address_of, has_left, home_of
+from clawft.link.http_in.stamps import Stamps
 from clawft.link.share.unread import IDLE_SECONDS
 
 HOLD_BYTES: Final = 16 * 1024
@@ -39,7 +40,7 @@ class Connection(asyncio.Protocol):
         self.client: Address | None = None
         self.home = ""
         """Whose connection it is, where that is counted."""
-        self.is_guest = self.outside = self.gives_way = False
+        self.place = Place.NONE
         self.server: Address | None = None
         self.current: HttpExchange | None = None
         self.task: asyncio.Task[None] | None = None
@@ -49,15 +50,18 @@ class Connection(asyncio.Protocol):
         self._now = roster.loop.time
         self.backlog = Backlog()
         self._reader = RequestReader(roster.limits, roster.known, self._begin)
-        self._heard = self._idle_since = self._head_since = self._now()
-        self._served = False
+        self._stamps = Stamps(self._now())
         self._ahead = Ahead(roster.held)
         self._paused_at = 0.0
+        """From when on we do not read; 0 while we do."""
         self._deaf = False
+        """What comes is not listened to: all is said, or it is not in yet."""
         self._in_turn = False
         """More of its body is read when it is its turn."""
         self._gone = False
+        """Nobody is at the other end."""
         self._close_by = 0.0
+        """We have ended our side, and the other has to be gone by then; 0 before that."""
 
     # The transport calls
 
@@ -69,40 +73,39 @@ class Connection(asyncio.Protocol):
         self.home = home_of(self.client)
         refusal = self._roster.admit(self)
         if refusal is WAITS:
-            self.outside = self._deaf = True
+            self._deaf = True
             self._pause()
         elif refusal is not None:
             self.turn_away(refusal)
 
     def come_in(self) -> None:
         """There is a place for it now."""
-        self.outside = False
         if self._close_by:  # it sent too much meanwhile
             return
         self._deaf = False
-        self._heard = self._idle_since = self._head_since = self._now()
+        self._stamps.begin(self._now())
         held = self._ahead.let_go()
         self._resume()
         self._feed(held)
 
     def turn_away(self, refusal: Refusal) -> None:
-        self.outside = False
+        self.place = Place.NONE
         self.write(refusal_answer(refusal))
         self._close()
 
     def data_received(self, data: bytes) -> None:
         if self._deaf:
-            if self.outside:  # uvloop reads once before it is told not to
+            if self.place is Place.PORCH:  # uvloop reads once before it is told not to
                 self._hold(data)
                 self._transport.pause_reading()
             return
-        self._heard = self._now()
+        self._stamps.heard = self._now()
         known = self._reader.whole(data) if self.current is None else None
         if known is None:
             self._feed(data if len(data) <= SLICE_BYTES else memoryview(data))
         else:
-            self._head_since = 0.0
-            self._take_on(HttpExchange(self, known[0], self._heard, known[1]))
+            self._stamps.head_since = 0.0
+            self._take_on(HttpExchange(self, known[0], self._stamps.heard, known[1]))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone = self._deaf = True
@@ -162,14 +165,14 @@ class Connection(asyncio.Protocol):
             return
         self._deaf = reader.last
         if reader.in_head:
-            self._head_since = self._head_since or self._heard
+            self._stamps.head_since = self._stamps.head_since or self._stamps.heard
         elif self._is_full():
             self._pause()
         self._advance()
 
     def _begin(self, head: Head) -> HttpExchange:
-        self._head_since = 0.0
-        return HttpExchange(self, head, self._heard)
+        self._stamps.head_since = 0.0
+        return HttpExchange(self, head, self._stamps.heard)
 
     def _hold(self, data: bytes | memoryview) -> None:
         self._ahead.hold(data)
@@ -185,9 +188,9 @@ class Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def hear(self) -> None:
-        self._heard = self._now()
+        self._stamps.heard = self._now()
         if self.current is not None and self.current.expects:
-            self.current.began = self._heard
+            self.current.began = self._stamps.heard
         if self._reader.reading is self.current:
             self._resume()
 
@@ -249,8 +252,7 @@ class Connection(asyncio.Protocol):
 
     def _done(self, exchange: HttpExchange) -> None:
         self.current = None
-        self._served = True
-        self._idle_since = self._now()
+        self._stamps.done(self._now())
         unbroken = exchange.settle()
         if self._gone:
             self._leave()
@@ -268,7 +270,7 @@ class Connection(asyncio.Protocol):
             self._advance()
         if self._ahead.size and (self.current is None or self._reader.reading is self.current):
             held = self._ahead.let_go()
-            self._heard = self._now()
+            self._stamps.heard = self._now()
             self._resume()
             self._feed(held)
 
@@ -315,6 +317,8 @@ class Connection(asyncio.Protocol):
         self._resume()
         self._transport.write_eof()
 
+    # As the roster sees it
+
     def retire(self) -> None:
         """The server stops: finish what runs, start nothing new."""
         if self.current is not None:
@@ -327,30 +331,32 @@ class Connection(asyncio.Protocol):
 
         Who has not taken an answer yet gets longer.
         """
-        if self._close_by or self._gone or self.gives_way:
+        if self._close_by or self._gone or self.place is Place.LEAVING:
             return -1.0
         if self.current is None:
             untaken = IDLE_SECONDS if self._transport.get_write_buffer_size() else 0.0
-            return self._now() - max(self._head_since or self._heard, self._idle_since) - untaken
-        if self._reader.reading is not self.current or self._paused_at or self.current.expects:
-            return -1.0
-        return self._now() - self.current.began
+            return self._stamps.idle_for(self._now()) - untaken
+        return self._now() - self.current.began if self._waits_for_body(self.current) else -1.0
+
+    def _waits_for_body(self, current: HttpExchange) -> bool:
+        """Is it the client who keeps us waiting?"""
+        return self._reader.reading is current and not self._paused_at and not current.expects
 
     def listening(self) -> float:
         """Seconds since it began to listen for news; -1 where it waits for an answer."""
-        if self.current is None or not self.current.listens or self.gives_way:
+        if self.current is None or not self.current.listens or self.place is Place.LEAVING:
             return -1.0
         return self._now() - self.current.began
 
     def overstaying(self) -> float:
         """Seconds that the request of a guest takes, who may have left already; -1 where there is none."""
-        if not self.is_guest or self.current is None or not self.current.whole or self._close_by or self.gives_way:
+        if self.place is not Place.GUEST or self.current is None or not self.current.whole or self._close_by:
             return -1.0
         return self._now() - self.current.began
 
     def give_way(self) -> None:
         overstays = self.overstaying() >= 0
-        self.gives_way = True
+        self.place = Place.LEAVING
         if self.current is None and not self._transport.get_write_buffer_size():
             self._close()
         elif self.current is None or not overstays:
@@ -385,7 +391,7 @@ class Connection(asyncio.Protocol):
 
     def check(self, now: float) -> None:
         """End what is overdue."""
-        limits = self._limits
+        limits, stamps = self._limits, self._stamps
         if self._paused_at and has_left(self._transport):
             self._transport.abort()
         elif self._close_by:
@@ -395,16 +401,10 @@ class Connection(asyncio.Protocol):
             if now - self.backlog.since > limits.write_seconds:
                 self._transport.abort()
         elif self.current is not None:
-            if self._reader.reading is self.current and self._late_body(self.current, now):
+            if self._waits_for_body(self.current) and stamps.is_late_body(now, self.current.began, limits):
                 self._refuse(LATE_BODY)
         elif self._reader.in_head:
-            if now - self._head_since > limits.head_seconds:
+            if stamps.is_late_head(now, limits):
                 self._refuse(LATE_HEAD)
-        elif now - self._idle_since > (limits.keep_alive_seconds if self._served else limits.head_seconds):
+        elif stamps.is_idle(now, limits):
             self._close()
-
-    def _late_body(self, exchange: HttpExchange, now: float) -> bool:
-        if self._paused_at or exchange.expects:
-            return False
-        limits = self._limits
-        return now - self._heard > limits.body_idle_seconds or now - exchange.began > limits.body_seconds

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from clawft.link.http_in.exchange import Serve
@@ -24,6 +25,18 @@ FULL: Final = Refusal(503, "too many connections are open; try again later")
 WAITS: Final = Refusal(503, "wait")
 """Never said: it may still come in."""
 FULL_OF_YOU: Final = Refusal(429, "too many connections from your address are open; close some")
+
+
+class Place(Enum):
+    """Where a connection is, for all others: one at a time, and from LEAVING no way back."""
+
+    NONE = "none"
+    PORCH = "porch"
+    OWN = "own"
+    GUEST = "guest"
+    """One of those kept free; a request that takes long loses it."""
+    LEAVING = "leaving"
+    """It has given way, and is not gone yet."""
 
 
 class ConnectionRoster:
@@ -48,7 +61,10 @@ class ConnectionRoster:
         refusal = FULL if len(self._porch) else self._admit(connection)
         if refusal is not FULL or self.stopping:
             return refusal
-        return WAITS if self._porch.takes(connection) else FULL
+        if not self._porch.takes(connection):
+            return FULL
+        connection.place = Place.PORCH
+        return WAITS
 
     def _admit(self, connection: Connection) -> Refusal | None:
         home = connection.home
@@ -57,7 +73,7 @@ class ConnectionRoster:
         if self.stopping or not self._has_place():
             return FULL
         most = self.limits.connections
-        connection.is_guest = len(self.connections) >= most - most // GUESTS
+        connection.place = Place.GUEST if len(self.connections) >= most - most // GUESTS else Place.OWN
         self.connections.add(connection)
         if home:
             self._of_one[home] += 1
@@ -98,11 +114,11 @@ class ConnectionRoster:
             connection.retire()
 
     def forget(self, connection: Connection) -> None:
-        if connection.outside:
+        if connection.place is Place.PORCH:
             self._porch.leave(connection)
         if connection in self.connections:
             self.connections.remove(connection)
-            self._leaving -= connection.gives_way
+            self._leaving -= connection.place is Place.LEAVING
             self._leave_home(connection.home)
         if not self.connections:
             self.empty.set()

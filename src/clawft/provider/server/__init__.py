@@ -2,7 +2,7 @@
 
 | what | where |
 |---|---|
-| servers that come and go | `upstreams`; each is an `upstream`, or a `personal_server` for people |
+| servers that come and go | `server_providers`; each is a `server_provider`, or a `personal_server` for people |
 | calls | `call`, in the bytes of `relay` |
 | questions on the way | `question` |
 | what else a server says meanwhile | `log_messages`, `progress_following`, read by `notices` |

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from clawft.errors import ProtocolFailure, ResourceNotFound, ServerNotFound
 from clawft.model import CallToolResult, Resource, ResourceContent
-from clawft.provider.server.upstream import UpstreamProvider
-from clawft.provider.server.upstreams import UpstreamProviders
+from clawft.provider.server.server_provider import ServerProvider
+from clawft.provider.server.server_providers import ServerProviders
 from clawft.upstream.pool import Pool
 from clawft.upstream.reasons import not_connected
 from clawft.upstream.state import GIVEN_UP
@@ -30,7 +30,7 @@ class McpClient(Protocol):
 class PoolClient:
     """The servers of a pool."""
 
-    def __init__(self, pool: Pool, providers: UpstreamProviders) -> None:
+    def __init__(self, pool: Pool, providers: ServerProviders) -> None:
         self._pool = pool
         self._providers = providers
 
@@ -52,12 +52,12 @@ class PoolClient:
     async def call_tool(self, server: str, tool: str, arguments: Mapping[str, Any]) -> CallToolResult:
         return await (await self._connected(server)).call_tool(tool, arguments)
 
-    async def _connected(self, server: str) -> UpstreamProvider:
+    async def _connected(self, server: str) -> ServerProvider:
         provider = self._of(server)
         await self._pool.get(server)
         return provider
 
-    def _of(self, server: str) -> UpstreamProvider:
+    def _of(self, server: str) -> ServerProvider:
         upstream, provider = self._pool.find(server), self._providers.find(server)
         if provider is None:
             raise not_connected(server, upstream.state, upstream.error or upstream.state.value)

@@ -11,8 +11,8 @@ import msgspec
 
 from clawft.errors import NotConnected
 from clawft.provider.base import Provider
-from clawft.provider.server.upstream import UpstreamProvider
-from clawft.provider.server.upstreams import UpstreamProviders
+from clawft.provider.server.server_provider import ServerProvider
+from clawft.provider.server.server_providers import ServerProviders
 from clawft.store.home import home
 from clawft.upstream.cells import Cells
 from clawft.upstream.offer.cache import folder as cache_folder
@@ -43,17 +43,17 @@ def _pool(workspace: Path) -> Pool:
     return Pool(cache_folder(home()), ways, [{"uri": workspace.as_uri(), "name": workspace.name}])
 
 
-class Connecting(Coroutine[Any, Any, UpstreamProvider]):
+class Connecting(Coroutine[Any, Any, ServerProvider]):
     """To be awaited, or to be entered: `async with` ends the server again."""
 
-    def __init__(self, connecting: Coroutine[Any, Any, UpstreamProvider]) -> None:
+    def __init__(self, connecting: Coroutine[Any, Any, ServerProvider]) -> None:
         self._connecting = connecting
-        self._server: UpstreamProvider | None = None
+        self._server: ServerProvider | None = None
 
-    def __await__(self) -> Generator[Any, Any, UpstreamProvider]:
+    def __await__(self) -> Generator[Any, Any, ServerProvider]:
         return self._connecting.__await__()
 
-    async def __aenter__(self) -> UpstreamProvider:
+    async def __aenter__(self) -> ServerProvider:
         self._server = await self._connecting
         return self._server
 
@@ -82,9 +82,9 @@ def connect_server(spec: UpstreamSpec, *, workspace: Path | str = ".", seconds: 
     return Connecting(_connect(spec, _resolved(workspace), seconds))
 
 
-async def _connect(spec: UpstreamSpec, folder: Path, seconds: float) -> UpstreamProvider:
+async def _connect(spec: UpstreamSpec, folder: Path, seconds: float) -> ServerProvider:
     pool = _pool(folder)
-    providers = UpstreamProviders(pool, _Nobody())
+    providers = ServerProviders(pool, _Nobody())
     done = await pool.connect(msgspec.structs.replace(spec, cwd=str(folder / spec.cwd)), seconds=seconds)
     provider = providers.find(spec.name)
     if provider is None or done.errors:

@@ -20,7 +20,7 @@ from clawft.model import Call, Caller, CallToolResult, Reply, Tool
 from clawft.provider.base import Changes
 from clawft.provider.server.question import handshake_questions
 from clawft.provider.server.question.parked_calls import Park
-from clawft.provider.server.upstream import UpstreamProvider
+from clawft.provider.server.server_provider import ServerProvider
 from clawft.upstream.offer.cache import SchemaCache
 from clawft.upstream.offer.lists import Parts
 from clawft.upstream.offer.room import Room
@@ -33,7 +33,7 @@ from clawft.upstream.ways import ways_to
 from clawft.wire.jsonrpc.messages import Notification, Request
 
 if TYPE_CHECKING:  # which keep us
-    from clawft.provider.server.upstreams import PersonalLogins
+    from clawft.provider.server.server_providers import PersonalLogins
 
 READY_SECONDS = 10.0
 """How long a person's first look waits for a server; what comes later is told as a change."""
@@ -48,7 +48,7 @@ class _Guest(Struct):
     """A person at the server."""
 
     principal: str
-    provider: UpstreamProvider
+    provider: ServerProvider
     used: float
     tried: float
 
@@ -85,7 +85,7 @@ class PersonalServer:
 
     # ── for one person ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def of(self, caller: Caller) -> UpstreamProvider | None:
+    def of(self, caller: Caller) -> ServerProvider | None:
         guest = self._guests.get(caller.proof) if caller.proof else None
         return guest.provider if guest is not None else None
 
@@ -145,7 +145,7 @@ class PersonalServer:
             return Upstream(spec, around, SchemaCache(None))
 
         upstream = self._pool.private.of(self._spec, _key(caller.proof), make)
-        provider = around.provider = UpstreamProvider(upstream, park=self._park, whose=caller.proof)
+        provider = around.provider = ServerProvider(upstream, park=self._park, whose=caller.proof)
         if self._changes is not None:
             provider.watch(self._changes)
         return _Guest(caller.principal, provider, now, now)
@@ -170,7 +170,7 @@ def _key(proof: str) -> str:
 class _Around:
     """The house, as one person's session has it. As `upstream.surroundings.Surroundings`."""
 
-    provider: UpstreamProvider
+    provider: ServerProvider
 
     def __init__(self, pool: Pool, login: Credentials) -> None:
         self._pool = pool

@@ -50,7 +50,7 @@ async def open_session(
                 break
         except ProcessExited:
             await _leave(session, did_wrong)
-            if not session.ended_at_probe:
+            if not session.introduction.ended_at_probe:
                 raise
             known = Era.HANDSHAKE
             untried.appendleft(way)

@@ -1,4 +1,4 @@
-"""A conversation with one server, in whichever era it speaks. Found by probing, remembered by whoever asks.
+"""A conversation with one server, in whichever era it speaks.
 
 After `connect` both eras look alike: `request` gives the bare result, lists come whole, notices and questions of the
 server go to the listener.
@@ -9,60 +9,43 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import UNSET, Raw
 
-from clawft._version import __version__
 from clawft.errors import (
     INTERNAL_ERROR,
     UNSUPPORTED_REVISION,
     JsonRpcFailure,
     LinkError,
     LinkRefused,
-    ProcessExited,
     ProtocolFailure,
-    RequestTimeout,
     SessionLost,
 )
 from clawft.link.base import Link, OutgoingRequest, Posting
 from clawft.link.faults import Faults
 from clawft.link.patience import Patience
 from clawft.model import Era, Tool
+from clawft.upstream.session.introduction import Introduction, about_us
 from clawft.upstream.session.paging import TakePage, read_pages
-from clawft.upstream.session.peer import (
-    Peer,
-    UnfinishedResult,
-    read_discover,
-    read_initialize,
-    read_wanted,
-    supported_by,
-)
-from clawft.upstream.session.questions import Questions
-from clawft.wire import meta as metas
-from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
+from clawft.upstream.session.peer import Peer, UnfinishedResult, read_wanted
+from clawft.wire.jsonrpc.messages import Failure, Notification, Request
 from clawft.wire.methods import names_by_header
-from clawft.wire.revisions import HANDSHAKE, NEWEST_HANDSHAKE, STATELESS
+from clawft.wire.revisions import NEWEST_HANDSHAKE
 
-if TYPE_CHECKING:  # loaded with the first server over stateless HTTP
+if TYPE_CHECKING:  # loaded with the first server over stateless HTTP, and the first that asks
     from clawft.upstream.session.mirrored_arguments import Mirrors
+    from clawft.upstream.session.questions import Questions
 
-CONNECT_SECONDS = 30.0
-PROBE_SECONDS = 10.0
 REQUEST_SECONDS = 30.0
 MAX_ROUNDS = 16
 """How often a stateless server may come back with questions before it must give its result."""
-
-NO_SUCH_FORM = (400, 404, 405, 406, 415, 422, 500, 501)
-"""HTTP statuses by which a server shows that it does not speak a dialect; others say nothing about that."""
 
 BAD_REQUEST = 400
 """How a server of the handshake era refuses over HTTP what is sent outside of a session."""
 
 log = logging.getLogger("clawft.upstream")
-
-CLIENT_INFO = {"name": "clawft", "version": __version__}
 
 _encode = msgspec.json.encode
 _object = msgspec.json.Decoder(dict[str, Raw])
@@ -87,19 +70,13 @@ class Session:
         """The link, if it takes requests that no task waits for."""
         self._listener = listener
         self._capabilities = dict(capabilities or {})
-        self._questions = Questions(link, self._answer_to)
+        self.introduction = Introduction(link, self._capabilities)
+        self._questions: Questions | None = None
         self.peer = Peer(Era.HANDSHAKE, NEWEST_HANDSHAKE)
         self._was_pinged = False
         self._asked = 0
         self.broken_streams = 0
         """Subscriptions that did not hold."""
-        self._probing = False
-        self.ended_at_probe = False
-        """The program ended when it was asked for its era: it may be one that wants to hear `initialize` first."""
-        self._doubt = ""
-        """Why an answer was no proof of a stateless peer."""
-
-    # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def connect(self, known: Era | None = None, pinned: Era | None = None) -> Peer:
         """Open the link and find the era; `known` is what this server spoke last time and is tried first.
@@ -107,96 +84,8 @@ class Session:
         `pinned` is the only one that is tried at all.
         """
         await self.link.open(self._incoming, self._lost)
-        if pinned is Era.STATELESS:
-            self.peer = await self._discover() or _speaks_none(self._doubt)
-        elif self.link.kind == "sse" or pinned is Era.HANDSHAKE:  # SSE is older than the stateless era
-            self.peer = await self._initialize()
-        elif known is Era.HANDSHAKE:
-            self.peer = await self._initialize_as_before()
-        else:
-            self.peer = await self._probe(known) or await self._initialize_or_discover()
+        self.peer = await self.introduction.meet(known, pinned)
         return self.peer
-
-    async def _probe(self, known: Era | None) -> Peer | None:
-        """The first question to a server of which nothing is known, or that it was stateless."""
-        self._probing = True
-        try:
-            return await self._discover()
-        except ProcessExited:
-            self.ended_at_probe = known is None
-            raise
-        finally:
-            self._probing = False
-
-    def _lost(self, error: LinkError) -> None:
-        """Who probes hears of it as the answer, and may begin again."""
-        if not self._probing:
-            self._listener.lost(error)
-
-    async def _discover(self, version: str = STATELESS[-1], *, again: bool = False) -> Peer | None:
-        """The stateless peer, or None if there is no proof of one. A refused version is tried once more, if mutual."""
-        probe = self._outgoing_stateless("server/discover", {}, version)
-        try:
-            answer = await self.link.request(probe, Patience("server/discover", PROBE_SECONDS))
-        except (RequestTimeout, ProtocolFailure):
-            return None
-        except LinkRefused as refused:
-            if refused.http_status not in NO_SUCH_FORM:
-                raise
-            return None
-        if isinstance(answer, Response):
-            return self._proven(answer.result)
-        mutual = supported_by(answer)
-        return await self._discover(mutual, again=True) if mutual and not again else None
-
-    def _proven(self, discovered: bytes) -> Peer | None:
-        try:
-            return read_discover(discovered)
-        except ProtocolFailure as unproven:
-            self._doubt = unproven.message
-            return None
-
-    async def _initialize_as_before(self) -> Peer:
-        """This server spoke the handshake dialect last time; if it does no more, we look again from the beginning."""
-        try:
-            return await self._initialize()
-        except (JsonRpcFailure, LinkRefused, ProtocolFailure):
-            peer = await self._discover()
-            if peer is None:
-                raise
-            return peer
-
-    async def _initialize_or_discover(self) -> Peer:
-        """The handshake; a server that has locked itself to the stateless era says so, and is asked again there."""
-        try:
-            return await self._initialize()
-        except JsonRpcFailure as refused:
-            peer = await self._discover() if refused.error_code == UNSUPPORTED_REVISION else None
-            if peer is None:
-                raise self._with_doubt(refused) from None
-            return peer
-
-    def _with_doubt(self, refused: JsonRpcFailure) -> JsonRpcFailure:
-        """Who is of the stateless era, and does not show it well, refuses the handshake for a reason that is none."""
-        said = f"{refused.message}; {self._doubt}" if self._doubt else refused.message
-        return JsonRpcFailure(refused.error_code, said, refused.error_data)
-
-    async def _initialize(self) -> Peer:
-        params = _encode(
-            {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": self._capabilities, "clientInfo": CLIENT_INFO}
-        )
-        answer = await self.link.request(OutgoingRequest("initialize", params), Patience("initialize", CONNECT_SECONDS))
-        if isinstance(answer, Failure):
-            raise answer.read()
-        peer = read_initialize(answer.result)
-        if peer.revision not in HANDSHAKE:
-            raise ProtocolFailure(
-                f"the server speaks {peer.revision or 'no revision it names'}, we speak {', '.join(HANDSHAKE)}",
-                hint="a newer clawft, or another version of the server, may know a common one",
-            )
-        self.link.settled(peer.revision)
-        await self.link.notify("notifications/initialized")
-        return peer
 
     # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -262,15 +151,13 @@ class Session:
     def _outgoing_stateless(
         self, method: str, members: Mapping[str, Any], version: str, capabilities: Mapping[str, Any] | None = None
     ) -> OutgoingRequest:
-        meta: dict[str, Any] = dict(members.get("_meta", {}))
-        meta[metas.VERSION] = version
-        meta[metas.CAPABILITIES] = self._capabilities if capabilities is None else capabilities
-        meta[metas.CLIENT] = CLIENT_INFO
+        told = about_us(version, self._capabilities if capabilities is None else capabilities)
+        params = _encode({**members, "_meta": {**members.get("_meta", {}), **told}})
         name = members.get(names_by_header(method), "")
         if not isinstance(name, str):
             name = ""
         mirrored = self._mirrors.headers(name, members) if method == "tools/call" and self.mirrors_arguments else ()
-        return OutgoingRequest(method, _encode({**members, "_meta": meta}), version, name, mirrored)
+        return OutgoingRequest(method, params, version, name, mirrored)
 
     async def list_tools(self) -> list[bytes]:
         """Every tool. Over stateless HTTP without those whose header annotations cannot be honoured."""
@@ -331,7 +218,9 @@ class Session:
         """Over HTTP another version may take the place of a server, and refuse whatever is said as before."""
         if isinstance(refused, LinkRefused):
             return False
-        return refused.error_code == UNSUPPORTED_REVISION or (self._was_pinged and await self._discover() is not None)
+        if refused.error_code == UNSUPPORTED_REVISION:
+            return True
+        return self._was_pinged and await self.introduction.discover() is not None
 
     async def _is_stateless_no_more(self, refused: JsonRpcFailure | LinkRefused) -> bool:
         """What every stateless server knows is refused for a reason other than that something is broken there."""
@@ -342,11 +231,13 @@ class Session:
     @property
     def faults(self) -> Faults:
         """What the server did wrong in this session."""
-        own = Faults(refused=self._questions.refused, asked=self._asked, broken=self.broken_streams)
+        refused = self._questions.refused if self._questions is not None else 0
+        own = Faults(refused=refused, asked=self._asked, broken=self.broken_streams)
         return self.link.faults.plus(own)
 
     async def close(self) -> None:
-        await self._questions.close()
+        if self._questions is not None:
+            await self._questions.close()
         await self.link.close()
 
     # ── being asked ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -361,25 +252,33 @@ class Session:
             log.warning("%s is nested too deeply to be heard", message.method[:100])
 
     def _notice(self, message: Notification, stream: int | None) -> None:
-        if message.method != "notifications/cancelled" or not self._questions.withdraw(message):
+        if message.method != "notifications/cancelled" or not self._withdraw(message):
             self._listener.noticed(message, stream)
+
+    def _withdraw(self, cancelled: Notification) -> bool:
+        return self._questions is not None and self._questions.withdraw(cancelled)
 
     def _take_request(self, request: Request, stream: int | None) -> None:
         """Servers of the stateless era may send none, and their clients no answers: it is counted, and that is all."""
         if self.peer.era is not Era.STATELESS:
-            self._questions.take(request, stream)
+            self._open_questions().take(request, stream)
             return
         self._asked += 1
         if self._asked == 1:
             log.warning("a server asks for %s, which none of its era may: it gets no answer", request.method[:100])
 
+    def _lost(self, error: LinkError) -> None:
+        if not self.introduction.probing:
+            self._listener.lost(error)
+
+    def _open_questions(self) -> Questions:
+        if self._questions is None:
+            from clawft.upstream.session.questions import Questions  # most servers ask nothing
+
+            self._questions = Questions(self.link, self._answer_to)
+        return self._questions
+
     async def _answer_to(self, request: Request, stream: int | None) -> bytes:
         if request.method == "ping":
             return b"{}"
         return _encode(await self._listener.asked(request, stream))
-
-
-def _speaks_none(doubt: str) -> NoReturn:
-    raise ProtocolFailure(
-        doubt or f"the server does not speak {STATELESS[-1]}", hint='its era is pinned; leave out era = "stateless"'
-    )

@@ -13,8 +13,8 @@ from clawft.errors import ExecutionFailed, JsonRpcFailure, RequestTimeout
 from clawft.model import Call, Next, Reply, SilentTalk
 from clawft.provider.server import relay
 from clawft.provider.server.call.plain_call import PlainCall
-from clawft.provider.server.upstream import UpstreamProvider
-from tests.provider.server.test_upstream import Heard, call, child, provider, served, text
+from clawft.provider.server.server_provider import ServerProvider
+from tests.provider.server.test_server_provider import Heard, call, child, provider, served, text
 from tests.requirements import requirement
 
 SECONDS = 10.0
@@ -49,7 +49,7 @@ class Told:
             return ended if isinstance(ended, Reply) else await ended(self.call)
 
 
-def sent(one: UpstreamProvider, asked: Call) -> tuple[PlainCall, Told]:
+def sent(one: ServerProvider, asked: Call) -> tuple[PlainCall, Told]:
     told = Told(asked)
     plain = one.start(asked, told)
     assert plain is not None

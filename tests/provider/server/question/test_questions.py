@@ -19,7 +19,7 @@ from clawft.model import Caller
 from clawft.provider.server.question import rounds, server_questions
 from clawft.provider.server.question.parked_calls import Park
 from clawft.provider.server.question.questions import read_question
-from clawft.provider.server.upstreams import UpstreamProviders
+from clawft.provider.server.server_providers import ServerProviders
 from clawft.store.concealed_secrets import keep_concealed
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
@@ -81,7 +81,7 @@ async def house(
 ) -> AsyncGenerator[House]:
     async with pool(folder, ways) as mine:
         kept, gateway = Park() if park is None else park, serving(**options)
-        UpstreamProviders(mine, gateway, kept)
+        ServerProviders(mine, gateway, kept)
         wanted = specs or (curious(folder),)
         await mine.set_servers({spec.name: spec for spec in wanted}, seconds=20)
         yield House(gateway, mine, kept, folder)

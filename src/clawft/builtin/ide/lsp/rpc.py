@@ -16,7 +16,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from clawft.errors import IdeFailed, SpawnFailed
 from clawft.link.process import Child, Launch, start
 from clawft.sandbox.cell import Cell
-from clawft.wire.correlate import OpenRequests
+from clawft.wire.correlate import OpenAnswers
 from clawft.wire.strings import read_whole
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -112,7 +112,7 @@ class Rpc(asyncio.Protocol):
         self._serve = serve
         self._loop = asyncio.get_running_loop()
         self._framer = Framer()
-        self._waiting: OpenRequests[asyncio.Future[_Message]] = OpenRequests()
+        self._waiting: OpenAnswers[_Message] = OpenAnswers()
         self._stdin: asyncio.WriteTransport | None = None
         self._outputs: list[asyncio.BaseTransport] = []
         self._child: Child | None = None
@@ -199,9 +199,8 @@ class Rpc(asyncio.Protocol):
 
     def _accept(self, message: _Message) -> None:
         if message.method is UNSET:
-            waiter = self._waiting.take(b"%d" % message.id) if isinstance(message.id, int) else None
-            if waiter is not None and not waiter.done():
-                waiter.set_result(message)
+            if isinstance(message.id, int):
+                self._waiting.fill(b"%d" % message.id, message)
             return
         params = _NULL if message.params is UNSET else message.params
         if message.id is UNSET or message.id is None:
@@ -225,9 +224,7 @@ class Rpc(asyncio.Protocol):
         if self.broken:
             return
         self.broken = why
-        for waiter in self._waiting.drain():
-            if not waiter.done():
-                waiter.set_exception(IdeFailed(f"{self.name} {why}"))
+        self._waiting.fail_all(IdeFailed(f"{self.name} {why}"))
 
 
 class _Stderr(asyncio.Protocol):

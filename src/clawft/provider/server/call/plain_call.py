@@ -18,7 +18,7 @@ CallEnd = Response | Failure | ClawftError
 
 
 class PlainCall(Flight):
-    """One of them, on its way as soon as it is made, and the waiter of its own answer (see `link.base.Waiter`)."""
+    """One of them, on its way as soon as it is made, and the waiter of its own answer (see `wire.correlate.Waiter`)."""
 
     _over = False
     _token: int | None = None

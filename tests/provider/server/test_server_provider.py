@@ -46,8 +46,8 @@ from clawft.model import (
 )
 from clawft.provider.base import Provider
 from clawft.provider.server import relay
-from clawft.provider.server.upstream import UpstreamProvider, as_result
-from clawft.provider.server.upstreams import UpstreamProviders
+from clawft.provider.server.server_provider import ServerProvider, as_result
+from clawft.provider.server.server_providers import ServerProviders
 from clawft.store.concealed_secrets import keep_concealed
 from clawft.upstream import backoff
 from clawft.upstream.pool import Pool
@@ -88,21 +88,21 @@ class Heard(SilentTalk):
 @asynccontextmanager
 async def served(
     folder: Path, *specs: Any, ways: Tables | None = None
-) -> AsyncGenerator[tuple[Pool, Registry, UpstreamProviders]]:
+) -> AsyncGenerator[tuple[Pool, Registry, ServerProviders]]:
     async with pool(folder, ways) as mine:
         registry = Registry()
-        providers = UpstreamProviders(mine, registry)
+        providers = ServerProviders(mine, registry)
         await mine.set_servers({spec.name: spec for spec in specs}, seconds=20)
         yield mine, registry, providers
 
 
-def provider(of: UpstreamProviders, name: str) -> UpstreamProvider:
+def provider(of: ServerProviders, name: str) -> ServerProvider:
     found = of.find(name)
     assert found is not None
     return found
 
 
-def call(of: UpstreamProvider, name: str, meta: bytes = b"", talk: SilentTalk | None = None, **arguments: Any) -> Call:
+def call(of: ServerProvider, name: str, meta: bytes = b"", talk: SilentTalk | None = None, **arguments: Any) -> Call:
     tool = next((each for each in of.list_tools() if each.name == name), Tool(name, b""))
     origin = Origin(of.namespace, of.server, False)
     return Call(Caller(), name, tool, origin, json.dumps(arguments).encode(), meta, talk or SilentTalk())
@@ -139,7 +139,7 @@ async def test_a_list_is_empty_before_the_first_answer_and_never_during_a_refres
         return {"tools": [tool(name) for name in listed]}
 
     async with pool(tmp_path, Tables({"a": answers(**{"tools/list": slow})})) as mine:
-        providers = UpstreamProviders(mine, Registry())
+        providers = ServerProviders(mine, Registry())
         await mine.set_servers({"a": table("a")})
         one = provider(providers, "a")
         assert one.list_tools() == []
@@ -168,7 +168,7 @@ async def test_a_thousand_tools_of_twenty_servers_each_lead_to_their_own_under_e
     servers = [f"s{n}" for n in range(20)]
     async with pool(tmp_path, Tables({server: answering(server) for server in servers})) as mine:
         gateway = Gateway()
-        UpstreamProviders(mine, gateway)
+        ServerProviders(mine, gateway)
         await mine.set_servers({server: table(server) for server in servers}, seconds=20)
         assert (len(gateway.tools.entries), gateway.tools.clashes) == (1000, ())
         for spelling in ("s7__t9", "mcp:s7__t9", "mcp:s7:t9", "mcp__s7__t9"):
@@ -367,7 +367,7 @@ async def test_what_was_chosen_before_reaches_the_servers_whose_revision_knows_o
             assert await completed(provider(providers, spec.name), context=CONTEXT) == A
 
 
-async def completed(one: UpstreamProvider, **context: Any) -> dict[str, Any]:
+async def completed(one: ServerProvider, **context: Any) -> dict[str, Any]:
     ref, argument = {"type": "ref/prompt", "name": "greet"}, {"name": "who", "value": "a"}
     params = json.dumps({"ref": ref, "argument": argument, **context}).encode()
     told = await one.complete_after(Completing(ref, "who", "a", params=params))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -48,7 +47,7 @@ log = logging.getLogger("clawft.upstream")
 _encode = msgspec.json.encode
 
 
-class UpstreamProvider:
+class ServerProvider:
     """Relays. Arguments and results pass as the bytes they are."""
 
     def __init__(
@@ -75,6 +74,7 @@ class UpstreamProvider:
         self._chosen_from: tuple[Tool, ...] = ()
         self._chosen: list[Tool] = []
         self._readable = ResourceLists(None)
+        self._reads: ServerReads | None = None
         self.server = upstream.spec.name
         self.namespace = f"mcp:{self.server}"
 
@@ -219,11 +219,13 @@ class UpstreamProvider:
             return Completion(())
         return await self._reading.completion(asked)
 
-    @cached_property
+    @property
     def _reading(self) -> ServerReads:
-        from clawft.provider.server.server_reads import ServerReads  # most servers have nothing but tools
+        if self._reads is None:
+            from clawft.provider.server.server_reads import ServerReads  # most servers have nothing but tools
 
-        return ServerReads(self._upstream, self._calls.of, self._calls.questions)
+            self._reads = ServerReads(self._upstream, self._calls.of, self._calls.questions)
+        return self._reads
 
     def completes(self, ref: Mapping[str, Any]) -> bool:
         session = self._upstream.session
@@ -239,8 +241,8 @@ class UpstreamProvider:
 
     def offer_changed(self, parts: Parts) -> None:
         """These lists of the server differ from what was offered before."""
-        if parts & {"resources", "templates"} and "_reading" in self.__dict__:
-            self._reading.kept.clear()
+        if parts & {"resources", "templates"} and self._reads is not None:
+            self._reads.kept.clear()
         if self._changes is None:
             return
         if "tools" in parts:

@@ -12,7 +12,7 @@ from clawft.errors import InvalidConfig
 from clawft.link.base import Credentials
 from clawft.provider.base import Provider
 from clawft.provider.server.question.parked_calls import Park
-from clawft.provider.server.upstream import UpstreamProvider
+from clawft.provider.server.server_provider import ServerProvider
 from clawft.upstream.offer.lists import Parts
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
@@ -42,7 +42,7 @@ class ProviderRegistry(Protocol):
     def arrange(self, namespaces: Sequence[str]) -> None: ...
 
 
-class UpstreamProviders:
+class ServerProviders:
     """Keeps one registered provider for each server of the pool."""
 
     def __init__(
@@ -63,7 +63,7 @@ class UpstreamProviders:
         self._pool = pool
         self._registry = registry
         self._park = Park() if park is None else park
-        self._providers: dict[str, UpstreamProvider | PersonalServer] = {}
+        self._providers: dict[str, ServerProvider | PersonalServer] = {}
         pool.news.added.listen(self._added)
         pool.news.removed.listen(self._removed)
         pool.news.arranged.listen(self._arranged)
@@ -71,10 +71,10 @@ class UpstreamProviders:
         pool.news.noticed.listen(self._noticed)
         pool.news.asked = self._asked
 
-    def find(self, server: str) -> UpstreamProvider | None:
+    def find(self, server: str) -> ServerProvider | None:
         """None for one that is called in the name of people, too: without one of them it has nothing."""
         found = self._providers.get(server)
-        return found if isinstance(found, UpstreamProvider) else None
+        return found if isinstance(found, ServerProvider) else None
 
     def _added(self, upstream: Upstream) -> None:
         provider = self._shared(upstream) if upstream.spec.exchange is None else self._personal(upstream.spec)
@@ -86,8 +86,8 @@ class UpstreamProviders:
             return
         self._providers[provider.server] = provider
 
-    def _shared(self, upstream: Upstream) -> UpstreamProvider:
-        return UpstreamProvider(
+    def _shared(self, upstream: Upstream) -> ServerProvider:
+        return ServerProvider(
             upstream,
             lambda who: self._pool.private.of(upstream.spec, who),
             park=self._park,

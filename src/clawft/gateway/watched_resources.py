@@ -1,0 +1,61 @@
+"""What one caller of the handshake era has subscribed to. Loaded with the first subscription."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+from msgspec import Raw
+
+from clawft.errors import BadParams
+from clawft.gateway.core import Gateway
+from clawft.gateway.offer.resources import Reader
+from clawft.gateway.talk import Outlet
+from clawft.wire.jsonrpc import writing
+from clawft.wire.visible import make_visible
+
+MAX_SUBSCRIPTIONS = 1_000
+
+Release = Callable[[], None]
+
+
+class WatchedResources:
+    """By their URI; `aside` is where their changes are told."""
+
+    def __init__(self, gateway: Gateway, aside: Outlet) -> None:
+        self._gateway = gateway
+        self._aside = aside
+        self._releases: dict[str, Release] = {}
+
+    async def add(self, uri: str, by: Reader) -> None:
+        """Returns when whoever has the resource knows of it."""
+        if uri in self._releases:
+            return
+        if len(self._releases) >= MAX_SUBSCRIPTIONS:
+            raise BadParams(f"at most {MAX_SUBSCRIPTIONS} subscriptions in one session")
+        self._releases[uri] = _nothing
+        try:
+            await self._gateway.settle(by.caller)
+            release = await self._gateway.resources.watch(uri, by, self._updated)
+        except BaseException:
+            self._releases.pop(uri, None)
+            raise
+        if uri in self._releases:
+            self._releases[uri] = release
+        else:  # unsubscribed, or gone, while we asked
+            release()
+
+    def remove(self, uri: str) -> None:
+        self._releases.pop(uri, _nothing)()
+
+    def close(self) -> None:
+        while self._releases:
+            self._releases.popitem()[1]()
+
+    def _updated(self, uri: str, more: Mapping[str, Raw]) -> None:
+        params = make_visible(msgspec.json.encode({"uri": uri, **more}))
+        self._aside.send(writing.notification("notifications/resources/updated", params))
+
+
+def _nothing() -> None:
+    pass
