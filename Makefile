@@ -22,6 +22,7 @@ RUN := $(VENV)/.run
 TEST := $(VENV)/.test
 DEV := $(VENV)/.dev
 PEERS := tests/peers/node_modules/.installed
+SDK1 := $(VENV)-sdk1/.installed
 IN_VSCODE := tests/builtin/ide/test_vscode.py
 VSCODE := tests/editors/node_modules/.installed
 TYPES := tools/npm/node_modules/.installed
@@ -80,7 +81,7 @@ bench: $(TEST) ## Measure against the budgets, beside the gateways of others
 	echo "not all gateways of others could be installed: those are skipped (they fail with CI=true)"
 	$(BIN)/python -m bench $(ARGS)
 
-peers: ## Install the real peers from npm (without npm: say so and go on)
+peers: $(SDK1) ## Install the real peers from PyPI and npm (without npm: say so and go on)
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(PEERS); \
 	else echo "no npm: tests against real peers will be skipped (they fail with CI=true)"; fi
 
@@ -115,7 +116,7 @@ clean: ## Remove caches and build products
 	find src tests bench tools examples -name node_modules -prune -o -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean ## Remove everything that was installed, too
-	rm -rf $(VENV) $(VENV)-lock $(VENV)-bench tests/peers/node_modules tests/editors/node_modules tools/npm/node_modules
+	rm -rf $(VENV) $(VENV)-lock $(VENV)-bench $(VENV)-sdk1 tests/peers/node_modules tests/editors/node_modules tools/npm/node_modules
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "clawft needs Python 3.11 or newer; try PYTHON=python3.12")'
@@ -153,9 +154,10 @@ $(TYPES): tools/npm/package-lock.json tools/npm/.npmrc
 	@touch $@
 
 # Each in an environment of its own: they need different versions of the same SDK.
+$(SDK1): requirements/sdk1.txt
 $(VENV)-bench/fastmcp/.installed: requirements/bench.txt
 $(VENV)-bench/mcp-proxy/.installed: requirements/bench-proxy.txt
-$(RIVALS):
+$(SDK1) $(RIVALS):
 	$(PYTHON) -m venv --clear $(@D)
 	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r $<
 	@touch $@

