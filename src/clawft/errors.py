@@ -251,7 +251,8 @@ class LinkError(ClawftError):
 
 
 class LinkClosed(LinkError):
-    pass
+    unheard = False
+    """It was closed before anything of an answer came."""
 
 
 class SpawnFailed(LinkError):

@@ -1,7 +1,8 @@
 """Real peers from npm and PyPI: where their Node, or Python, is and how each is started.
 
-`package.json` and `requirements/sdk1.txt` pin them, `make test` installs them. The Node comes from a platform package (same binary as the `node`
-package, without its install script), because the suite needs a newer one than many machines have.
+`package.json` and `requirements/sdk1.txt` pin them, `make test` installs them. The Node comes from a platform package
+(same binary as the `node` package, without its install script), because the suite needs a newer one than many machines
+have.
 
 A missing peer skips the test and says how to get it; with CI=true it fails instead, so that a run nobody watches cannot
 shrink unnoticed.

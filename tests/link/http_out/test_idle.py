@@ -1,17 +1,19 @@
 """Connections that wait for the next request: kept less long than by their server, and not used after their end."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
 
+from clawft.errors import LinkClosed
 from clawft.link.base import OutgoingRequest
 from clawft.link.http_out import connector
 from clawft.link.http_out.idle import LONGEST_SECONDS, SHORTEST_SECONDS, SILENT_SECONDS, Idling
 from clawft.link.http_out.link import HttpLink
 from clawft.wire.jsonrpc.messages import Response
 from tests.requirements import requirement
-from tests.servers.raw_site import Asked, RawSite, raw_site
+from tests.servers.raw_site import Asked, RawSite, raw_site, read_asked
 
 CALL = OutgoingRequest("tools/call", b"{}")
 
@@ -96,6 +98,60 @@ async def test_how_long_a_server_waits_that_does_not_say_it_is_learned_when_it_c
         clock.now += 1.1
         await link.request(CALL)
         assert site.connections == 3
+
+
+class Impatient(RawSite):
+    """Answers one request on each connection, and leaves as it hears the next, without having said so."""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            await self._take(await read_asked(reader, writer))
+            await read_asked(reader, writer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def impatient() -> AsyncGenerator[tuple[HttpLink, Impatient]]:
+    async def vice(asked: Asked) -> None:
+        await asked.answer({})
+
+    site = Impatient(vice)
+    server = await asyncio.start_server(site.serve, "127.0.0.1", 0)
+    link = HttpLink(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp")
+    await link.open(lambda message, stream: None, lambda error: None)
+    try:
+        yield link, site
+    finally:
+        await link.close()
+        server.close()
+
+
+@requirement("LINK-20", "POOL-24")
+@pytest.mark.parametrize("method", ["tools/list", "notifications/initialized"])
+async def test_what_only_asks_is_asked_again_where_its_connection_was_just_closed(method: str) -> None:
+    async with impatient() as (link, site):
+        await link.request(OutgoingRequest("ping"))
+        if method == "tools/list":
+            assert isinstance(await link.request(OutgoingRequest(method)), Response)
+        else:
+            await link.notify(method)
+            assert link.refused_notice == ""
+        for _ in range(3):  # and from now on each call has a connection of its own
+            assert isinstance(await link.request(CALL), Response)
+        assert [method, *["tools/call"] * 3] == [each for each in site.asked if each not in ("ping", "GET")]
+
+
+@requirement("POOL-24")
+async def test_a_call_is_not() -> None:
+    async with impatient() as (link, site):
+        await link.request(CALL)
+        with pytest.raises(LinkClosed, match="it closed the connection"):
+            await link.request(CALL)
+        assert site.asked == ["tools/call"]
 
 
 def test_a_server_that_was_stopped_teaches_nothing() -> None:

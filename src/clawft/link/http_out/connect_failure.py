@@ -33,6 +33,7 @@ _QUOTED = re.compile(r"""[:\s]*(?:bytearray\()?\bb['"].*""", re.DOTALL)
 """As the library shows bytes, at the end of what it says."""
 _NOT_WHOLE = "Response payload is not completed"
 _LEFT = "Server disconnected"
+_UNSENT = "Can not write request body"
 _CODING = "Can not decode content-encoding:"
 
 
@@ -55,6 +56,12 @@ def has_left(error: BaseException) -> bool:
     return not isinstance(error.message, str) or error.message == _LEFT
 
 
+def is_unheard(error: BaseException) -> bool:
+    """It was reached, and nothing has come: a connection that was kept may have ended just as it was used again."""
+    not_reached = aiohttp.ClientConnectorError | aiohttp.ServerTimeoutError
+    return isinstance(error, aiohttp.ClientConnectionError) and not isinstance(error, not_reached)
+
+
 def reason(error: BaseException) -> str:
     """The library wraps it in the host and the port, which whoever reads this knows already."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
@@ -68,6 +75,8 @@ def reason(error: BaseException) -> str:
         return _of_system(error.os_error)
     if has_left(error):
         return "it closed the connection before its answer was whole"  # not with the headers that came, of any kind
+    if _UNSENT in str(error):
+        return "it closed the connection before our request was whole"
     if _CODING in str(error):
         return f"its answer is packed in a way that was not asked for, or not as it says ({_coding(str(error))})"
     if str(error).startswith(_NOT_WHOLE):

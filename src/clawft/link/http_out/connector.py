@@ -201,6 +201,10 @@ class Connector(TCPConnector):
         self._idling = Idling()
         self._factory = partial(_Bounded, loop=self._loop, idling=self._idling)  # aiohttp has no other place to say it
 
+    def keep_none(self) -> None:
+        """From now on each request has a connection of its own."""
+        self._idling.keep_none()
+
     async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
         """One that waits for a request, and is not about to end, nor has ended unseen."""
         waiting = cast("deque[tuple[_Bounded, float]] | None", self._conns.get(key))  # our factory made them

@@ -34,10 +34,14 @@ class ClientExchange:
     async def __aenter__(self) -> ClientResponse:
         import aiohttp  # loaded already: the client exists
 
+        from clawft.link.http_out.connect_failure import is_unheard  # as aiohttp
+
         try:
             return await self._context.__aenter__()
         except (aiohttp.ClientError, OSError, ValueError) as failed:
-            raise self._closed("cannot be reached", failed) from None
+            closed = self._closed("cannot be reached", failed)
+            closed.unheard = is_unheard(failed)
+            raise closed from None
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         import aiohttp  # loaded already: the client exists

@@ -1,7 +1,7 @@
 """A server behind Streamable HTTP: each message a POST, answered by JSON or by an event stream.
 
-A link never retries a request by itself. It resumes a stream the server has asked it to come back to, which is not a
-retry: the request stays the same.
+A link never sends a call a second time by itself. It resumes a stream the server has asked it to come back to, and what
+only asks about the server (`QUESTIONS`) is asked again where the connection it was sent on had just been closed.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from clawft.errors import (
     LinkClosed,
@@ -36,7 +37,7 @@ from clawft.link.http_out.answer import (
     read_body,
     refusal,
 )
-from clawft.link.http_out.client import ASIDE_SECONDS, ClientLink, close_client, open_client
+from clawft.link.http_out.client import ASIDE_SECONDS, ClientLink, close_client, keep_none, open_client
 from clawft.link.http_out.events import EVENTS, MAX_RETRY_SECONDS, StreamPlace, events_of
 from clawft.link.http_out.exchange import ClientExchange
 from clawft.link.http_out.messages import Messages
@@ -57,9 +58,19 @@ RESUME_SECONDS = 0.05
 MAX_RESUMES = 10
 """How often we come back to a stream that has nothing new; one with news may send us away for ever."""
 
+QUESTIONS = frozenset(
+    {
+        *("server/discover", "initialize", "ping"),
+        *("tools/list", "prompts/list", "resources/list", "resources/templates/list"),
+    }
+)
+"""They change nothing, however often they are heard."""
+
 ACCEPT = "application/json, text/event-stream"
 
 _SESSION_ID = re.compile(r"[\x21-\x7e]*")
+
+T = TypeVar("T")
 
 log = logging.getLogger("clawft.link")
 
@@ -129,6 +140,19 @@ class HttpLink(ClientLink):
             self._lost(error)
 
     async def _request(self, id: int, outgoing: OutgoingRequest) -> Response | Failure:
+        return await self._repeated(outgoing.method in QUESTIONS, partial(self._ask, id, outgoing))
+
+    async def _repeated(self, harmless: bool, send: Callable[[], Awaitable[T]]) -> T:
+        """Once more, on a connection of its own, where the one it was sent on was just being closed."""
+        try:
+            return await send()
+        except LinkClosed as closed:
+            if not closed.unheard or not harmless:
+                raise
+            keep_none(self._open_client())
+        return await send()
+
+    async def _ask(self, id: int, outgoing: OutgoingRequest) -> Response | Failure:
         body = writing.request(id, outgoing.method, outgoing.params)
         async with self._post(body, outgoing) as response:
             await self._check(response)
@@ -164,13 +188,17 @@ class HttpLink(ClientLink):
     async def _post_aside(self, message: bytes) -> None:
         """A message without an answer: an error status is noted, not raised into whatever call is running."""
         try:
-            async with asyncio.timeout(ASIDE_SECONDS), self._post(message, None) as response:
-                if response.status >= NO_ANSWER_STATUS:
-                    self._note(f"{self._url} answered a notification with status {response.status}")
+            async with asyncio.timeout(ASIDE_SECONDS):
+                await self._repeated(True, partial(self._say, message))
         except LinkError as failed:
             self._note(f"{self._url} took no notification: {failed}")
         except TimeoutError:
             self._note(f"{self._url} took no notification within {ASIDE_SECONDS:g} s")
+
+    async def _say(self, message: bytes) -> None:
+        async with self._post(message, None) as response:
+            if response.status >= NO_ANSWER_STATUS:
+                self._note(f"{self._url} answered a notification with status {response.status}")
 
     def _note(self, refused: str) -> None:
         self.refused_notice = refused
