@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections import deque
 from collections.abc import Callable
-from typing import cast
+from typing import IO, cast
 
 from clawft.link.share.heap import keep_large_blocks
 from clawft.link.share.turns import ALONE_FROM, TURNS, LinkSender, Turn
@@ -275,3 +276,15 @@ def grow(*descriptors: int) -> None:
                 fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
             except OSError:
                 continue
+
+
+def handed_over(end: IO[bytes] | None, loop: asyncio.AbstractEventLoop) -> IO[bytes]:
+    """What the loop gets in place of the end of a pipe, which is used up.
+
+    uvloop closes the descriptor, and then the file, which closes the same number again: by then some thread may have
+    opened another file under it. So it gets one that closes nothing. The loop of Python closes the file alone.
+    """
+    if end is None or type(loop).__module__.partition(".")[0] != "uvloop":
+        return cast("IO[bytes]", end)  # never None with pipes; the type of processes does not know
+    with end:
+        return open(os.dup(end.fileno()), "rb" if end.readable() else "wb", 0, closefd=False)

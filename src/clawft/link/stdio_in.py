@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import IO, NamedTuple
 
-from clawft.link.lines import Accept, LineReader, LineWriter, grow
+from clawft.link.lines import Accept, LineReader, LineWriter, grow, handed_over
 from clawft.wire.framing import TooLong
 
 READ_BYTES = 65_536
@@ -45,7 +45,7 @@ def take_stdio() -> StandardEnds:
 async def open_stdio(ends: StandardEnds, accept: Accept, writer: LineWriter) -> CallerReader:
     """Serve on what `take_stdio` gave."""
     loop = asyncio.get_running_loop()
-    source, output = ends
+    source, output = (handed_over(end, loop) if _is_pipe(end) else end for end in ends)
     if _is_pipe(output):
         transport, _ = await loop.connect_write_pipe(lambda: writer, output)
     else:

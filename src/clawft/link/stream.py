@@ -11,12 +11,12 @@ import logging
 import time
 from codecs import BOM_UTF8
 from io import BytesIO
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, WireError
 from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, is_list, too_long
 from clawft.link.faults import Faults
-from clawft.link.lines import LineReader, LineWriter, grow
+from clawft.link.lines import LineReader, LineWriter, grow, handed_over
 from clawft.link.patience import Patience
 from clawft.link.process import Child, Launch, Said, start
 from clawft.link.share.noise import Noise
@@ -72,7 +72,7 @@ class StreamLink:
         self._writer = LineWriter()
         self._unread = Taker(self._writer.unread, self._give_way, is_held_up=self._is_held_up)
         self._writer.count_for(self._unread)
-        self._stdin, _ = await self._loop.connect_write_pipe(lambda: self._writer, cast("Any", pipes.stdin))
+        self._stdin, _ = await self._loop.connect_write_pipe(lambda: self._writer, handed_over(pipes.stdin, self._loop))
         self._writer.attach(self._stdin)
         self._reader = reader = LineReader(self._accept, self._limit, self._heard_nothing, in_turn=True)
         await self._read(reader, pipes.stdout)
@@ -81,7 +81,7 @@ class StreamLink:
             end.add_done_callback(self._end_seen)
 
     async def _read(self, reader: asyncio.Protocol, pipe: IO[bytes] | None) -> None:
-        transport, _ = await self._loop.connect_read_pipe(lambda: reader, cast("Any", pipe))
+        transport, _ = await self._loop.connect_read_pipe(lambda: reader, handed_over(pipe, self._loop))
         self._outputs.append(transport)
 
     def settled(self, revision: str) -> None:

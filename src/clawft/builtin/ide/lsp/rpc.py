@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.errors import IdeFailed, SpawnFailed
+from clawft.link.lines import handed_over
 from clawft.link.process import Child, Launch, start
 from clawft.sandbox.cell import Cell
 from clawft.wire.correlate import OpenAnswers
@@ -125,9 +126,9 @@ class Rpc(asyncio.Protocol):
             raise IdeFailed(failed.message, hint=failed.hint) from None
         self._child = child
         pipes = child.pipes
-        self._stdin, _ = await self._loop.connect_write_pipe(asyncio.BaseProtocol, cast("Any", pipes.stdin))
+        self._stdin, _ = await self._loop.connect_write_pipe(asyncio.BaseProtocol, handed_over(pipes.stdin, self._loop))
         for protocol, pipe in ((self, pipes.stdout), (_Stderr(child), pipes.stderr)):
-            transport, _ = await self._loop.connect_read_pipe(lambda one=protocol: one, cast("Any", pipe))
+            transport, _ = await self._loop.connect_read_pipe(lambda one=protocol: one, handed_over(pipe, self._loop))
             self._outputs.append(transport)
         child.ended.add_done_callback(lambda _: self._break(child.why_ended()))
 
