@@ -15,8 +15,7 @@ from msgspec import Struct
 from clawft.config import jsonc, load
 from clawft.config.entry import ServerEntry, read_foreign, read_own
 from clawft.config.entry_rules import judge
-from clawft.config.exposed import exposed
-from clawft.config.load import SourceLine
+from clawft.config.load import SourceLine, exposed
 from clawft.config.places import (
     GIVEN,
     agent_file,

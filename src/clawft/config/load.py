@@ -15,12 +15,11 @@ import msgspec
 from msgspec import Struct
 
 from clawft.catalog.surface import Surface
-from clawft.config.exposed import exposed
 from clawft.config.key import ConfigKey
 from clawft.config.keys import BY_NAME, KEYS, OPEN_TABLES, WHOLE
 from clawft.config.places import agent_file, spelled_in_text, user_file
 from clawft.config.settings import Settings
-from clawft.errors import ConfigError, ConfigUnreadable, InvalidConfig, did_you_mean
+from clawft.errors import ConfigError, ConfigUnreadable, InvalidConfig, did_you_mean, quoted
 from clawft.policy.command import CommandPolicy
 from clawft.policy.delegation import DelegationConfig
 from clawft.policy.url import UrlPolicy
@@ -29,6 +28,8 @@ from clawft.store.home import open_at_once
 
 COMMAND_LINE = "command line"
 MAX_FILE_BYTES = 1024 * 1024
+ROOT = 0
+"""May own files of every user: who is root needs no file of ours."""
 
 
 class SourceLine(Struct, frozen=True):
@@ -132,6 +133,27 @@ def read_bytes(path: Path) -> bytes | None:
     if len(content) > MAX_FILE_BYTES:
         raise ConfigUnreadable(f"{path} is larger than {MAX_FILE_BYTES} bytes", hint="is this the right file?")
     return content
+
+
+def exposed(file: Path) -> InvalidConfig | None:
+    """Why what it says does not count: whoever can write the user's own files decides what is started and allowed.
+
+    None if it does, or cannot be looked at: reading it says why.
+    """
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    if os.name != "posix":
+        return None
+    if found.st_mode & stat.S_IWOTH:
+        return InvalidConfig(
+            f"{file} can be changed by every user, so it counts for nothing", hint=f"chmod go-w {quoted(file)}"
+        )
+    if found.st_uid not in (os.getuid(), ROOT):
+        told = f"{file} belongs to another user, so it counts for nothing"
+        return InvalidConfig(told, hint="make a copy of your own")
+    return None
 
 
 def _workspace(folder: Path) -> Path:
