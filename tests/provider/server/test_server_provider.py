@@ -534,8 +534,9 @@ def test_a_result_always_has_its_list_of_content() -> None:
     assert relay.with_blocks(b'{"content" : [ {"type":"text","text":"x"}]}').startswith(b'{"content" : [')
     assert relay.with_blocks(b'{"isError":true,"content":[]}') == b'{"isError":true,"content":[]}'
     assert relay.with_blocks(b'{"structuredContent":{"a":1.50}}') == b'{"structuredContent":{"a":1.50},"content":[]}'
+    assert relay.with_blocks(b'{"content":null,"a":1}') == b'{"content":[],"a":1}'
     assert relay.with_blocks(b'{"task":{}}') == b'{"task":{},"content":[]}'
-    for odd in (b'{"content":7}', b'{"content":[7]}', b'{"content":null}', b'{"content":{}}', b'{"content":[{}]}'):
+    for odd in (b'{"content":7}', b'{"content":[7]}', b'{"content":{}}', b'{"content":[{}]}'):
         with pytest.raises(ProtocolFailure, match="its content is malformed"):
             relay.with_blocks(odd)
 

@@ -13,7 +13,7 @@ from aiohttp import web
 from msgspec import Raw
 
 from clawft.catalog.snapshot import ProviderOffer, build
-from clawft.errors import ClawftError, LinkRefused, MessageTooLong
+from clawft.errors import ClawftError, JsonRpcFailure, LinkRefused, MessageTooLong
 from clawft.link.base import OutgoingRequest
 from clawft.link.memory import Answer, Scripted
 from clawft.model import Call, ForeignResource, Origin, Reply
@@ -208,12 +208,27 @@ def paged(asked: OutgoingRequest) -> Answer:
     return {"tools": [tool(f"t{cursor}")], "nextCursor": str(int(cursor) + 1)}
 
 
+def torn(asked: OutgoingRequest) -> Answer:
+    """A second page that there is not."""
+    if b"cursor" in asked.params:
+        raise JsonRpcFailure(-32602, "no such page")
+    return {"tools": [tool("t")], "nextCursor": "2"}
+
+
+async def test_null_is_a_list_with_nothing_in_it(tmp_path: Path) -> None:
+    async with pool(tmp_path, Tables({"a": answers(**{"tools/list": {"tools": None}})})) as p:
+        await p.connect(table("a"))
+        status = p.server_status("a")
+        assert (status.status, status.left_out, status.tools) == ("connected", (), ())
+
+
 @requirement("POOL-18", "QUAL-12")
 @pytest.mark.parametrize(
     ("listed", "told"),
     [
         ({"tools": [tool("t")], "nextCursor": "x" * 70_000}, "its tools behind a cursor of more than 65536 characters"),
         (paged, "its tools after the first 1000 pages"),
+        (torn, "its tools behind a page that cannot be had: no such page"),
         ({}, "its tools (its answer to tools/list has no list of them)"),
         ({"tools": [tool(f"t{n}") for n in range(MAX_ITEMS + 1)]}, "its tools after the first 10000 (1)"),
         ({"tools": [tool("t"), {**tool("u"), "description": "x" * 300_000}]}, "1 of its tools, with over 262144 bytes"),

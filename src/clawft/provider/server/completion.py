@@ -14,8 +14,6 @@ from clawft.provider.server import relay
 MAX_VALUE_BYTES = 4 * 1024
 """Of one value that completes an argument."""
 
-_NULL = b"null"
-
 _object = msgspec.json.Decoder(dict[str, Raw])
 _encode = msgspec.json.encode
 
@@ -29,10 +27,8 @@ def outgoing(asked: Completing, *, context: bool) -> dict[str, Any]:
     return {**members, "ref": dict(asked.ref), **({"_meta": meta} if meta else {})}
 
 
-class _Values(Struct, frozen=True, rename="camel"):
-    values: list[Raw] = []
-    total: int | None = None
-    has_more: bool | None = None
+class _Values(Struct, frozen=True):
+    values: list[Raw] | None = None
 
 
 class _Completed(Struct, frozen=True):
@@ -44,17 +40,29 @@ _completed = msgspec.json.Decoder(_Completed)
 
 def incoming(result: bytes) -> ForeignCompletion:
     """A value that nobody could have typed is left out: cut, it would be another one. Raises DecodeError."""
-    told = _completed.decode(result).completion
-    fitting = [raw for raw in told.values if len(bytes(raw)) <= MAX_VALUE_BYTES][:MAX_COMPLETIONS]
+    told = _completed.decode(result).completion.values or []
+    fitting = [raw for raw in told if len(bytes(raw)) <= MAX_VALUE_BYTES][:MAX_COMPLETIONS]
     values = [msgspec.json.decode(raw, type=str) for raw in fitting]
     members = relay.told_of(result)
     whole = {**_said(members), "values": fitting}
-    if len(fitting) < len(told.values):
+    if len(fitting) < len(told):
         whole["hasMore"] = True
     return ForeignCompletion(values, _encode({**members, "completion": whole}))
 
 
 def _said(members: Mapping[str, Raw]) -> dict[str, Any]:
-    """Some say `null` of what they should leave out."""
+    """Without counts that are none: some say `null` of what they should leave out. The values are told all the same."""
     said = _object.decode(members.get("completion", b"{}"))
-    return {key: value for key, value in said.items() if key not in ("total", "hasMore") or bytes(value) != _NULL}
+    return {key: value for key, value in said.items() if key not in _COUNTS or _is_one(key, value)}
+
+
+_COUNTS = {"total": msgspec.json.Decoder(float), "hasMore": msgspec.json.Decoder(bool)}
+
+
+def _is_one(key: str, value: Raw) -> bool:
+    """A whole number may be written as `10.0` or `1e1`."""
+    try:
+        told = _COUNTS[key].decode(value)
+    except msgspec.DecodeError:
+        return False
+    return isinstance(told, bool) or (told >= 0 and told.is_integer())

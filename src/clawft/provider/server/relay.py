@@ -149,12 +149,13 @@ _NO_BLOCKS = Raw(b"[]")
 
 
 def with_blocks(result: bytes) -> bytes:
-    """The result of a tool with its list of content, which clients rely on: an empty one where the server left it out.
+    """The result of a tool with its list of content, which clients rely on: an empty one where the server left it out,
+    or has `null` for none, as servers in Go do.
 
     Raises ProtocolFailure for a list that is none, of something else than blocks, or without end.
     """
     members = _object.decode(result)
-    if "content" not in members:
+    if bytes(members.get("content", Raw(_NULL))) == _NULL:
         return _encode({**members, "content": _NO_BLOCKS})
     try:
         content, count = blocks.mended_blocks(members["content"])

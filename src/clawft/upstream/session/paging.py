@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Raw
 
+from clawft.errors import MAX_TOLD, JsonRpcFailure, ProtocolFailure, RequestTimeout
 from clawft.upstream.session.peer import read_page
 
 MAX_PAGES = 1_000
@@ -25,7 +26,12 @@ async def read_pages(method: str, member: str, ask: AskPage, take: TakePage) -> 
     cursor: str | None = None
     count = size = 0
     for _ in range(MAX_PAGES):
-        page = read_page(method, await ask(cursor), member)
+        try:
+            page = read_page(method, await ask(cursor), member)
+        except (JsonRpcFailure, ProtocolFailure, RequestTimeout) as failed:
+            if cursor is None:
+                raise
+            return f"behind a page that cannot be had: {str(failed)[:MAX_TOLD]}"
         items, cursor = page.items, page.cursor
         if items is None:
             return f"(its answer to {method} has no list of them)"
