@@ -224,6 +224,12 @@ def test_a_call_that_takes_long_says_so_and_leaves_nothing_behind(at_terminal: A
     assert '"exit_code":0' in last.replace(" ", "")
 
 
+@requirement("AGENT-14")
+def test_a_long_call_with_json_shows_its_result_alone(at_terminal: Any) -> None:
+    shown = at_terminal("tools", "call", "shell__exec", "command=sleep 1.6", "--json")
+    assert json.loads(shown)["structuredContent"]["exit_code"] == 0
+
+
 # ── servers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
@@ -272,6 +278,22 @@ def test_waiting_for_a_slow_server_is_shown(started: Any, tmp_path: Path) -> Non
     terminal.until("starting 1 server …".encode())
     terminal.process.send_signal(signal.SIGINT)
     assert terminal.process.wait(30) == 130
+
+
+@requirement("AGENT-14", "POOL-25")
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("era", ["handshake", "stateless"])
+def test_a_long_call_shows_what_its_server_tells_of_its_progress(started: Any, workspace: Path, era: str) -> None:
+    terminal = started("tools", "call", "slow__hold", "file=now", "--mcp-config", _holding(era))
+    terminal.until(b"25% waiting for the file")
+    (workspace / "now").touch()
+    terminal.until(b"\r\x1b[Ktiny held on")
+    assert terminal.process.wait(30) == 0
+
+
+def _holding(era: str = "both") -> str:
+    entry = {"command": sys.executable, "args": [str(TINY), "--era", era]}
+    return json.dumps({"mcpServers": {"slow": entry}})
 
 
 @requirement("MGR-19", "CONF-21")

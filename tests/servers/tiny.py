@@ -9,7 +9,8 @@ a file names as JSON, which say their name, `--linger` stays at the end of its i
 leaves `<file>.seen`.
 Tools: `echo` gives its text and the server's title back, `pid` which process it is (when it began: in a
 sandbox all have the same number), `env` one variable, `hold` waits until the
-file it names is there (and leaves `<file>.waiting` first). Prompts: `hello`. Resources: `tiny://note`.
+file it names is there (and leaves `<file>.waiting` first, and says so to who wants to hear of its progress).
+Prompts: `hello`. Resources: `tiny://note`.
 """
 
 import argparse
@@ -60,7 +61,7 @@ if OPTIONS.describe:
     TOOLS[0]["description"] = Path(OPTIONS.describe).read_text()
 
 
-def call(name: str, arguments: dict[str, Any]) -> str:
+def call(name: str, arguments: dict[str, Any], token: object = None) -> str:
     match name:
         case "echo":
             return f"{OPTIONS.title}: {arguments.get('text', '')}"
@@ -69,15 +70,18 @@ def call(name: str, arguments: dict[str, Any]) -> str:
         case "env":
             return os.environ.get(str(arguments.get("name")), "(unset)")
         case "hold":
-            return hold(Path(str(arguments["file"])))
+            return hold(Path(str(arguments["file"])), token)
         case _ if name in ALSO:
             return f"called {name}"
         case _:
             raise KeyError(name)
 
 
-def hold(file: Path) -> str:
+def hold(file: Path, token: object) -> str:
     file.with_name(f"{file.name}.waiting").touch()
+    if token is not None:
+        told = {"progressToken": token, "progress": 1, "total": 4, "message": "waiting for\nthe file"}
+        write({"jsonrpc": "2.0", "method": "notifications/progress", "params": told})
     wait_for(file)
     return f"{OPTIONS.title} held on"
 
@@ -100,7 +104,9 @@ def result(method: str, params: dict[str, Any]) -> dict[str, Any]:
         case "tools/list":
             return {"tools": TOOLS}
         case "tools/call":
-            return {"content": [{"type": "text", "text": call(params["name"], params.get("arguments") or {})}]}
+            meta: dict[str, Any] = params.get("_meta") or {}
+            said = call(params["name"], params.get("arguments") or {}, meta.get("progressToken"))
+            return {"content": [{"type": "text", "text": said}]}
         case "prompts/list":
             return {"prompts": [{"name": "hello", "description": TOOLS[0]["description"]}]}
         case "prompts/get":
@@ -124,8 +130,12 @@ def answer(request: dict[str, Any]) -> None:
         reply["result"] = result(request["method"], params) | ({"resultType": "complete"} if modern else {})
     except KeyError as unknown:
         reply["error"] = {"code": -32601, "message": f"unknown: {unknown}"}
+    write(reply)
+
+
+def write(message: dict[str, Any]) -> None:
     with WRITING:
-        sys.stdout.write(json.dumps(reply) + "\n")
+        sys.stdout.write(json.dumps(message) + "\n")
         sys.stdout.flush()
 
 

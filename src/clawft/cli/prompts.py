@@ -66,15 +66,17 @@ def _get(options: Options) -> int:
 
 
 async def _filled(app: App, options: Options) -> Mapping[str, Any]:
-    from clawft.cli.terminal_questions import way_back  # only where a prompt is made
+    from clawft.cli.reply import PROGRESS_WANTED  # only where a prompt is made
+    from clawft.cli.terminal_questions import way_back
 
     prompt = _find(app, options.name)
     given = arguments(options.pairs, options.args, _schema(prompt))
     missing = [each.name for each in prompt.arguments if each.required and each.name not in given]
     if missing:
         raise WrongUsage(f"{options.name} needs {', '.join(missing)}", hint=_to_type(options.name, missing))
-    caller, waiting = way_back(options.name, app.caller)
-    made = await waiting.during(app.gateway.prompts.get(caller, options.name, msgspec.json.encode(given), waiting))
+    caller, waiting = way_back(options.name, app.caller, quiet=options.json)
+    encoded = msgspec.json.encode(given)
+    made = await waiting.during(app.gateway.prompts.get(caller, options.name, encoded, waiting, PROGRESS_WANTED))
     return msgspec.json.decode(made, type=dict[str, Any])
 
 

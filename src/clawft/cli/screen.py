@@ -10,6 +10,8 @@ from typing import Any, TextIO
 PIPE_WIDTH = 0
 """No width: a pipe takes lines of any length."""
 SMALLEST_TERMINAL = 40
+USUAL_TERMINAL = 80
+"""For one that does not know its width."""
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
@@ -18,13 +20,15 @@ def is_terminal(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def width() -> int:
-    """Columns of the terminal on stdout, or PIPE_WIDTH."""
-    if not sys.stdout.isatty():
+def width(stream: TextIO | None = None) -> int:
+    """Columns of the terminal on this stream (stdout), or PIPE_WIDTH."""
+    shown = stream or sys.stdout
+    if not shown.isatty():
         return PIPE_WIDTH
     import shutil  # only at a terminal
 
-    return max(SMALLEST_TERMINAL, shutil.get_terminal_size().columns)
+    own = os.get_terminal_size(shown.fileno()).columns or USUAL_TERMINAL
+    return max(SMALLEST_TERMINAL, shutil.get_terminal_size((own, 0)).columns)
 
 
 def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
@@ -120,12 +124,10 @@ def tell_paragraph(text: str) -> None:
 
     What begins with a bar is somebody else's: so does what it is broken into, or it could pass for words of ours.
     """
-    import shutil  # only for those who are asked
-
-    from clawft.cli.table import lay_out
+    from clawft.cli.table import lay_out  # only for those who are asked
     from clawft.guard.asking import BAR
 
-    columns = max(SMALLEST_TERMINAL, shutil.get_terminal_size().columns) if sys.stderr.isatty() else PIPE_WIDTH
+    columns = width(sys.stderr)
     for line in safe(text).split("\n"):
         bar = BAR if line.startswith(BAR) else ""
         for part in lay_out((), [(line.removeprefix(bar),)], columns and columns - len(bar), wrap=True):
