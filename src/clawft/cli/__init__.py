@@ -13,7 +13,8 @@
 | what those share | `server_names`, `start_servers`, `sandbox_hint` |
 | approvals | `approvals`, `approval_book`, `approval_diff`, `approval_files` |
 | logins | `auth`, `auth_login` |
-| settings and rules | `config`, `policy`, `audit` |
+| settings and rules | `config`, `policy` |
+| the record of calls | `audit`; `audit_tail`, with `audit_search` |
 | what is in order | `doctor`: `checks`, `app_checks`, `scan` |
 | lines to try | `examples` |
 

@@ -64,6 +64,15 @@ def print_json(document: Any, *, guarded: bool = False) -> None:
     print(msgspec.json.format(encoded if guarded else make_visible(encoded), indent=2).decode())
 
 
+def print_json_line(document: Any) -> None:
+    """One document of many: each has a line of its own."""
+    import msgspec  # only for --json
+
+    from clawft.wire.visible import make_visible
+
+    print(make_visible(msgspec.json.encode(document)).decode())
+
+
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, wrap: bool = False) -> None:
     """Aligned columns that fit the terminal: the last one is cut, or wrapped below itself if asked.
 
@@ -77,6 +86,18 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, wrap: boo
         return
     for number, line in enumerate(lay_out(head, shown, width(), wrap=wrap)):
         print(paint(line, "bold") if number == 0 else line)
+
+
+def print_rows_below(head: Sequence[str], above: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> None:
+    """Further rows of a table that was printed before, as they would stand in it."""
+    from clawft.cli.table import fits, lay_out  # only for tables
+
+    shown = [[safe(cell) for cell in row] for row in (*above, *rows)]
+    if fits(head, shown, width()):
+        print(*lay_out(head, shown, width())[-len(rows) :], sep="\n")
+    else:
+        print()
+        _print_lists(head, shown[-len(rows) :])
 
 
 def _print_lists(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
