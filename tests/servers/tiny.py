@@ -5,8 +5,8 @@ usage: tiny.py [--era both|handshake|stateless] [--title TEXT] [--say TEXT] [--c
 
 `--describe` takes the description of `echo` and of its prompt from a file, `--say` writes a line to stderr at the
 start, `--crash` ends at once with status 3, `--mute` reads and never answers, `--also` has the tools
-a file names as JSON, which say their name, `--linger` stays at the end of its input until the file is there, and
-leaves `<file>.seen`.
+a file names as JSON (or defines), which say their name, `--linger` stays at the end of its input until the file is
+there, and leaves `<file>.seen`.
 Tools: `echo` gives its text and the server's title back, `pid` which process it is (when it began: in a
 sandbox all have the same number), `env` one variable, `hold` waits until the
 file it names is there (and leaves `<file>.waiting` first, and says so to who wants to hear of its progress).
@@ -53,8 +53,12 @@ def tool(name: str, *properties: str) -> dict[str, Any]:
     return {"name": name, "description": f"The {name} of {OPTIONS.title}.", "inputSchema": schema}
 
 
-ALSO: list[str] = json.loads(Path(OPTIONS.also).read_text()) if OPTIONS.also else []
-TOOLS = [tool("echo", "text"), tool("pid"), tool("env", "name"), tool("hold", "file"), *map(tool, ALSO)]
+def also(told: Any) -> dict[str, Any]:
+    return tool(told) if isinstance(told, str) else told
+
+
+ALSO: list[Any] = json.loads(Path(OPTIONS.also).read_text()) if OPTIONS.also else []
+TOOLS = [tool("echo", "text"), tool("pid"), tool("env", "name"), tool("hold", "file"), *map(also, ALSO)]
 
 
 if OPTIONS.describe:

@@ -3,7 +3,8 @@
 | what | where |
 |---|---|
 | finds the command and runs it | `main`, by the table `COMMANDS` |
-| what is typed | `parser`, `usage`, `options`, `arguments`; `completion` and `tab_names` for Tab |
+| what is typed | `parser`, `usage`, `options`, `arguments` |
+| what Tab offers | `completion`: scripts that ask `tab_words`; `tab_offer`, `tab_arguments` |
 | what is shown | `screen`, `table`, `reply`, `agent_screen`, `trace` |
 | what is asked at a terminal | `terminal_questions`, `form` |
 | serving | `mcp_server`, `gateway`, `serve_model` |
