@@ -114,11 +114,11 @@ def _show_added(journal: JournalTail, search: AuditSearch, above: list[Row], opt
 
 
 def _row(line: Line) -> Row:
-    """Whole for a pipe; at a terminal short, so that the names of tools have room."""
-    when, took = str(line.get("time", ""))[:19].replace("T", " "), line.get("ms", "")
+    """Whole for a pipe; at a terminal short, so that names have room: a line is found by its number, too."""
+    when, took, id = str(line.get("time", ""))[:19].replace("T", " "), line.get("ms", ""), "id"
     if width():
-        when, took = when.removeprefix(time.strftime("%Y-%m-%d ", time.gmtime())), _rounded(took)
-    id, verdict, outcome, tool = (one_line(str(line.get(name, ""))) for name in ("id", "verdict", "outcome", "tool"))
+        when, took, id = when.removeprefix(time.strftime("%Y-%m-%d ", time.gmtime())), _rounded(took), "seq"
+    id, verdict, outcome, tool = (one_line(str(line.get(name, ""))) for name in (id, "verdict", "outcome", "tool"))
     return when, id, verdict, outcome, one_line(str(took)), tool
 
 

@@ -116,13 +116,16 @@ def print_fields(fields: Sequence[tuple[str, str]]) -> None:
 
 
 def print_steps(said: Sequence[tuple[str, str, str]]) -> None:
-    """`name  what is wrong`, and below it the command that is the next step."""
-    from clawft.cli.table import cells, padded  # only for tables
+    """`name  what is wrong`, and below it the command that is the next step. Names that are long stand above."""
+    from clawft.cli.table import GAP, SHARE_OF_LAST, cells, padded  # only for tables
 
     size = max((cells(safe(name)) for name, _, _ in said), default=0)
+    is_above = 0 < width() < size * SHARE_OF_LAST
     for name, text, step in said:
-        print_fields([(padded(safe(name), size), text)])
-        print_step(step, indent=size + 2)
+        if is_above:
+            print(safe(name))
+        print_fields([("" if is_above else padded(safe(name), size), text)])
+        print_step(step, indent=GAP if is_above else size + GAP)
 
 
 def print_step(command: str, indent: int) -> None:
@@ -157,6 +160,11 @@ def tell_paragraph(text: str) -> None:
 
 def tell(text: str) -> None:
     """For the person, beside the output: on stderr, so that a pipe stays clean."""
+    columns = width(sys.stderr)
+    if columns:
+        from clawft.cli.table import folded  # only at a terminal
+
+        text = folded(text, columns)
     print(text, file=sys.stderr, flush=True)
 
 
