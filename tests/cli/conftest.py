@@ -27,6 +27,10 @@ class Done:
     def json(self) -> Any:
         return json.loads(self.out)
 
+    @property
+    def json_lines(self) -> list[Any]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
 
 Run = Callable[..., Done]
 

@@ -145,7 +145,7 @@ def test_a_call_of_what_is_not_there_for_it_stands_in_the_audit(
 ) -> None:
     told = script(workspace, f'[[turns]]\ncalls = [{{ tool = "{name}" }}]\n[[turns]]\ntext = "{{{{result}}}}"\n')
     assert f"tool not found: {name}" in run("agent", "-p", "go", "--scenario", told, "--print", *words).out
-    (line,) = run("audit", "tail", "--json").json["lines"]
+    (line,) = run("audit", "tail", "--json").json_lines
     assert (line["tool"], line["verdict"]) == (name, "hidden")
 
 

@@ -300,7 +300,7 @@ def test_approvals_travel_to_others_but_launches_stay(
     run("servers", "add", "one", "--", PYTHON, str(TINY), "--describe", str(stranger), **other)
     assert run("tools", "call", "one__echo", "text=1", **other).out == "tiny: 1\n"
     again = run("approvals", "import", str(file), **other)
-    assert (again.code, again.err) == (0, "0 approvals are new, 1 were there\n")
+    assert (again.code, again.err) == (0, "approvals: 0 new, 1 there already\n")
     assert run("approvals", "import", str(tmp_path / "none.json")).code == 2
     assert run("approvals", "export", "nobody").code == 1
     altered = json.loads(file.read_text())
@@ -333,7 +333,7 @@ def test_what_is_no_export_is_no_export_without_approvals(run: Any, other: str) 
 @requirement("POOL-17")
 def test_an_export_without_approvals_can_be_imported(run: Any) -> None:
     done = run("approvals", "import", "-", stdin=run("approvals", "export").out)
-    assert (done.code, done.err) == (0, "0 approvals are new, 0 were there\n")
+    assert (done.code, done.err) == (0, "approvals: 0 new, 0 there already\n")
 
 
 @requirement("POOL-20")
@@ -370,9 +370,9 @@ def test_a_file_of_others_starts_no_program_unless_that_is_asked_for(run: Any, t
     file.write_text(json.dumps(told))
     other = {"CLAWFT_HOME": str(tmp_path / "other")}
     without = run("approvals", "import", str(file), **other)
-    assert "4 were left out" in without.err
+    assert "4 left out" in without.err
     assert run("approvals", "list", "--json", **other).json["approvals"] == []
-    assert "3 were left out" in run("approvals", "import", str(file), "--launches", **other).err
+    assert "3 left out" in run("approvals", "import", str(file), "--launches", **other).err
     (taken,) = run("approvals", "list", "--json", **other).json["approvals"]
     assert (taken["server"], taken["tool"], taken["workspace"]) == ("theirs", "(launch)", str(workspace))
 
@@ -818,5 +818,5 @@ def test_what_a_file_says_twice_is_shown_once_as_it_will_count(run: Any, tmp_pat
     (tmp_path / "team.json").write_text(json.dumps({"version": 1, "approvals": said}))
     taken = run("approvals", "import", str(tmp_path / "team.json"))
     assert taken.out.count("echo") == 1
-    assert taken.err == "1 approvals are new, 0 were there\n"
-    assert "0 approvals are new, 1 were there" in run("approvals", "import", str(tmp_path / "team.json")).err
+    assert taken.err == "approvals: 1 new, 0 there already\n"
+    assert "approvals: 0 new, 1 there already" in run("approvals", "import", str(tmp_path / "team.json")).err

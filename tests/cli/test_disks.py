@@ -137,7 +137,7 @@ def test_lines_of_calls_on_a_full_disk_are_written_when_there_is_room(
         resource.prlimit(serving.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         serving.stdin.close()
     assert run("audit", "verify").code == 0
-    ids = [line["id"].rpartition("-")[2] for line in run("audit", "tail", "-n", "1000", "--json").json["lines"]]
+    ids = [line["id"].rpartition("-")[2] for line in run("audit", "tail", "-n", "1000", "--json").json_lines]
     assert ids == [str(number) for number in range(1, CALLS + 1)]
 
 

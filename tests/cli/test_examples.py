@@ -56,7 +56,7 @@ def test_examples_are_read_as_they_are_meant(path: str) -> None:
 def test_help_ends_with_them(run: Any) -> None:
     assert run("--help").out.endswith("examples:\n" + "".join(f"  {line}\n" for line in FIRST))
     assert run("tools", "--help").out.endswith("\n  weft tools call file__read path=README.md\n")
-    assert run("audit", "tail", "--help").out.endswith("\nexamples:\n  weft audit tail -n 5\n")
+    assert run("audit", "show", "--help").out.endswith("\nexamples:\n  weft audit show 1\n")
 
 
 # ── run ──────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -51,7 +51,7 @@ def test_what_is_read_beside_the_tools_leaves_its_line(run: Any, workspace: Path
     assert run("resources", "read", "workspace:///a.txt").code == 0
     assert run("resources", "read", "nothing://here").code == 1
     assert run("prompts", "get", "weft__explain_file", "path=a.txt").code == 0
-    told = [(line["tool"], line["outcome"]) for line in run("audit", "tail", "--json").json["lines"]]
+    told = [(line["tool"], line["outcome"]) for line in run("audit", "tail", "--json").json_lines]
     assert told == [
         ("resources/read", "ok"),
         ("resources/read", "failed:ResourceNotFound"),
@@ -90,11 +90,11 @@ def test_a_prompt_says_what_is_missing(run: Any, words: list[str], code: int, sa
 
 @requirement("GUARD-11", "AGENT-14")
 def test_the_audit_tells_shows_and_verifies(run: Any) -> None:
-    assert run("audit", "tail", "--json").json == {"lines": []}
+    assert run("audit", "tail", "--json").out == ""
     assert run("audit", "verify", "--json").json == {"ok": True, "lines": 0, "dropped": 0}
     run("tools", "call", "memory__list")
     run("tools", "call", "memory__recall", "key=x")
-    lines = run("audit", "tail", "-n", "1", "--json").json["lines"]
+    lines = run("audit", "tail", "-n", "1", "--json").json_lines
     assert [line["tool"] for line in lines] == ["memory__recall"]
     assert run("audit", "show", lines[0]["id"], "--json").json == lines[0]
     assert run("audit", "verify").out == "2 lines, none was touched\n"

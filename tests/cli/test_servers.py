@@ -96,7 +96,7 @@ def test_whether_a_server_is_trusted_is_seen_where_its_tools_are(run: Any, trust
     assert line.split("  ")[1].strip() == f"destructive{kind}"
     assert f"the server one, which is {told}" in run("tools", "show", "one__echo", *given).out
     run("tools", "call", "one__echo", "text=1", *given)
-    assert run("audit", "tail", "-n", "1", "--json").json["lines"][0].get("trusted", True) is (trust == "trusted")
+    assert run("audit", "tail", "-n", "1", "--json").json_lines[0].get("trusted", True) is (trust == "trusted")
 
 
 @requirement("AGENT-14", "MGR-19")

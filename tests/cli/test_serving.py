@@ -289,12 +289,11 @@ def completed(run: Any, weft: list[str], environment: dict[str, str], workspace:
     """What the function of the script offers, called as bash calls it."""
 
     def completed(line: str) -> list[str]:
-        words = line.split(" ")
         script = f"""
 weft() {{ {weft[0]} -m clawft "$@"; }}
 {run("completion", "bash").out}
-COMP_WORDS=({" ".join(f'"{word}"' for word in words)})
-COMP_CWORD={len(words) - 1}
+COMP_LINE="{line}"
+COMP_POINT={len(line)}
 _weft
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """

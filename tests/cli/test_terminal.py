@@ -175,6 +175,37 @@ def _answered_each_time(argv: list[str], typed: str, workspace: Path, environmen
 
 
 @requirement("AGENT-14")
+def test_messages_are_broken_between_words_and_commands_not_at_all(at_terminal: Any, run: Any) -> None:
+    said = at_terminal("approvals", "diff", columns=60)
+    assert said == "nothing is approved yet; tools of untrusted servers ask when\nthey are first called\n"
+    assert "\n`weft servers add NAME -- COMMAND…` adds one,\n" in at_terminal("servers", "list", columns=46)
+    unknown = at_terminal("servers", "test", "a-server", "--mcp-config", "{", columns=40)
+    assert max(map(cells, unknown.splitlines())) <= 40
+    assert run("approvals", "diff").err == said.replace("\n", " ", 1)
+
+
+@requirement("AGENT-14", "GUARD-11")
+def test_what_to_type_for_a_line_of_the_audit_is_whole_at_60_columns(at_terminal: Any, run: Any) -> None:
+    assert run("tools", "call", "file__read", "path=nothing").code == 1
+    assert run("tools", "call", "nothing__there").code == 1
+    *_, line = COLOUR.sub("", at_terminal("audit", "tail", columns=60)).splitlines()
+    number, outcome = line.split()[1], line.split()[3]
+    assert run("audit", "show", number, "--json").json["tool"] == "nothing__there"
+    assert outcome.startswith("failed:Tool")
+
+
+@requirement("AGENT-14", "MGR-19")
+def test_why_a_server_with_a_long_name_is_missing_has_the_whole_width(at_terminal: Any, run: Any) -> None:
+    name = "a-server-with-a-name-that-is-long"
+    assert run("servers", "add", name, "--", sys.executable, str(TINY), "--crash", "--say", "word " * 12).code == 0
+    shown = COLOUR.sub("", at_terminal("servers", "status", columns=60)).splitlines()
+    at = len(shown) - 1 - shown[::-1].index(name)
+    assert shown[at - 1] == ""
+    assert len(shown[at + 1 :]) < 5
+    assert all(line.startswith("  ") for line in shown[at + 1 :])
+
+
+@requirement("AGENT-14")
 def test_names_are_whole_at_60_columns(at_terminal: Any) -> None:
     assert "\nweft__read_result " in at_terminal("tools", "list", "--tokens", columns=60)
 
@@ -222,6 +253,12 @@ def test_a_call_that_takes_long_says_so_and_leaves_nothing_behind(at_terminal: A
     last = shown.rpartition("\r\x1b[K")[2]
     assert "shell__exec …" not in last
     assert '"exit_code":0' in last.replace(" ", "")
+
+
+@requirement("AGENT-14")
+def test_a_long_call_with_json_shows_its_result_alone(at_terminal: Any) -> None:
+    shown = at_terminal("tools", "call", "shell__exec", "command=sleep 1.6", "--json")
+    assert json.loads(shown)["structuredContent"]["exit_code"] == 0
 
 
 # ── servers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -272,6 +309,22 @@ def test_waiting_for_a_slow_server_is_shown(started: Any, tmp_path: Path) -> Non
     terminal.until("starting 1 server …".encode())
     terminal.process.send_signal(signal.SIGINT)
     assert terminal.process.wait(30) == 130
+
+
+@requirement("AGENT-14", "POOL-25")
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("era", ["handshake", "stateless"])
+def test_a_long_call_shows_what_its_server_tells_of_its_progress(started: Any, workspace: Path, era: str) -> None:
+    terminal = started("tools", "call", "slow__hold", "file=now", "--mcp-config", _holding(era))
+    terminal.until(b"25% waiting for the file")
+    (workspace / "now").touch()
+    terminal.until(b"\r\x1b[Ktiny held on")
+    assert terminal.process.wait(30) == 0
+
+
+def _holding(era: str = "both") -> str:
+    entry = {"command": sys.executable, "args": [str(TINY), "--era", era]}
+    return json.dumps({"mcpServers": {"slow": entry}})
 
 
 @requirement("MGR-19", "CONF-21")

@@ -168,7 +168,7 @@ def test_a_call_is_guarded_and_audited_like_any_other(run: Any) -> None:
     assert done.code == 1
     assert "destroy-root" in done.err
     run("tools", "call", "no__such")
-    lines = run("audit", "tail", "--json").json["lines"]
+    lines = run("audit", "tail", "--json").json_lines
     assert [(line["tool"], line["verdict"]) for line in lines] == [
         ("shell__exec", "deny:destroy-root"),
         ("no__such", "hidden"),

@@ -39,6 +39,8 @@ NO_BOUNDS = {
     "clawft.cli.agent_screen.MAX_SHOWN": "manners of the screen",
     "clawft.cli.reply.QUIET_SECONDS": "manners of the screen",
     "clawft.cli.reply.TICK_SECONDS": "manners of the screen",
+    "clawft.cli.audit_tail.LOOK_SECONDS": "manners of the screen",
+    "clawft.cli.audit_search.LATE_SECONDS": "a guess at how late a line may be",
     "clawft.cli.terminal_questions.TICK_SECONDS": "manners of the screen",
     "clawft.builtin.cargo.arguments.SHOWN_CHARS": "manners of an error",
     "clawft.builtin.ide.review.SHOWN_CHARS": "manners of a question",

@@ -5,11 +5,12 @@ usage: tiny.py [--era both|handshake|stateless] [--title TEXT] [--say TEXT] [--c
 
 `--describe` takes the description of `echo` and of its prompt from a file, `--say` writes a line to stderr at the
 start, `--crash` ends at once with status 3, `--mute` reads and never answers, `--also` has the tools
-a file names as JSON, which say their name, `--linger` stays at the end of its input until the file is there, and
-leaves `<file>.seen`.
+a file names as JSON (or defines), which say their name, `--linger` stays at the end of its input until the file is
+there, and leaves `<file>.seen`.
 Tools: `echo` gives its text and the server's title back, `pid` which process it is (when it began: in a
 sandbox all have the same number), `env` one variable, `hold` waits until the
-file it names is there (and leaves `<file>.waiting` first). Prompts: `hello`. Resources: `tiny://note`.
+file it names is there (and leaves `<file>.waiting` first, and says so to who wants to hear of its progress).
+Prompts: `hello`. Resources: `tiny://note`.
 """
 
 import argparse
@@ -52,15 +53,19 @@ def tool(name: str, *properties: str) -> dict[str, Any]:
     return {"name": name, "description": f"The {name} of {OPTIONS.title}.", "inputSchema": schema}
 
 
-ALSO: list[str] = json.loads(Path(OPTIONS.also).read_text()) if OPTIONS.also else []
-TOOLS = [tool("echo", "text"), tool("pid"), tool("env", "name"), tool("hold", "file"), *map(tool, ALSO)]
+def also(told: Any) -> dict[str, Any]:
+    return tool(told) if isinstance(told, str) else told
+
+
+ALSO: list[Any] = json.loads(Path(OPTIONS.also).read_text()) if OPTIONS.also else []
+TOOLS = [tool("echo", "text"), tool("pid"), tool("env", "name"), tool("hold", "file"), *map(also, ALSO)]
 
 
 if OPTIONS.describe:
     TOOLS[0]["description"] = Path(OPTIONS.describe).read_text()
 
 
-def call(name: str, arguments: dict[str, Any]) -> str:
+def call(name: str, arguments: dict[str, Any], token: object = None) -> str:
     match name:
         case "echo":
             return f"{OPTIONS.title}: {arguments.get('text', '')}"
@@ -69,15 +74,18 @@ def call(name: str, arguments: dict[str, Any]) -> str:
         case "env":
             return os.environ.get(str(arguments.get("name")), "(unset)")
         case "hold":
-            return hold(Path(str(arguments["file"])))
+            return hold(Path(str(arguments["file"])), token)
         case _ if name in ALSO:
             return f"called {name}"
         case _:
             raise KeyError(name)
 
 
-def hold(file: Path) -> str:
+def hold(file: Path, token: object) -> str:
     file.with_name(f"{file.name}.waiting").touch()
+    if token is not None:
+        told = {"progressToken": token, "progress": 1, "total": 4, "message": "waiting for\nthe file"}
+        write({"jsonrpc": "2.0", "method": "notifications/progress", "params": told})
     wait_for(file)
     return f"{OPTIONS.title} held on"
 
@@ -100,7 +108,9 @@ def result(method: str, params: dict[str, Any]) -> dict[str, Any]:
         case "tools/list":
             return {"tools": TOOLS}
         case "tools/call":
-            return {"content": [{"type": "text", "text": call(params["name"], params.get("arguments") or {})}]}
+            meta: dict[str, Any] = params.get("_meta") or {}
+            said = call(params["name"], params.get("arguments") or {}, meta.get("progressToken"))
+            return {"content": [{"type": "text", "text": said}]}
         case "prompts/list":
             return {"prompts": [{"name": "hello", "description": TOOLS[0]["description"]}]}
         case "prompts/get":
@@ -124,8 +134,12 @@ def answer(request: dict[str, Any]) -> None:
         reply["result"] = result(request["method"], params) | ({"resultType": "complete"} if modern else {})
     except KeyError as unknown:
         reply["error"] = {"code": -32601, "message": f"unknown: {unknown}"}
+    write(reply)
+
+
+def write(message: dict[str, Any]) -> None:
     with WRITING:
-        sys.stdout.write(json.dumps(reply) + "\n")
+        sys.stdout.write(json.dumps(message) + "\n")
         sys.stdout.flush()
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from io import BufferedReader
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from clawft.errors import Busy, InvalidArguments
 from clawft.store import journal_reading, link_file
 from clawft.store.home import locked
 from clawft.store.journal import Journal
-from clawft.store.journal_reading import BrokenJournal, IntactJournal, files, find, tail, verify
+from clawft.store.journal_reading import BrokenJournal, IntactJournal, files, find, verify
+from clawft.store.journal_tail import JournalTail
 from tests.requirements import requirement
 
 
@@ -35,6 +37,10 @@ def path(tmp_path: Path) -> Path:
 def written(path: Path) -> Path:
     Journal(path).append(entries(1, 2, 3, 4, 5))
     return path
+
+
+def tail(path: Path, count: int) -> list[bytes]:
+    return [*islice(JournalTail(path).newest_first(), count)][::-1]
 
 
 def lines_of(path: Path) -> list[bytes]:

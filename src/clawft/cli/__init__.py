@@ -3,7 +3,8 @@
 | what | where |
 |---|---|
 | finds the command and runs it | `main`, by the table `COMMANDS` |
-| what is typed | `parser`, `usage`, `options`, `arguments`; `completion` and `tab_names` for Tab |
+| what is typed | `parser`, `usage`, `options`, `arguments` |
+| what Tab offers | `completion`: scripts that ask `tab_words`; `tab_offer`, `tab_arguments` |
 | what is shown | `screen`, `table`, `reply`, `agent_screen`, `trace` |
 | what is asked at a terminal | `terminal_questions`, `form` |
 | serving | `mcp_server`, `gateway`, `serve_model` |
@@ -13,7 +14,8 @@
 | what those share | `server_names`, `start_servers`, `sandbox_hint` |
 | approvals | `approvals`, `approval_book`, `approval_diff`, `approval_files` |
 | logins | `auth`, `auth_login` |
-| settings and rules | `config`, `policy`, `audit` |
+| settings and rules | `config`, `policy` |
+| the record of calls | `audit`; `audit_tail`, with `audit_search` |
 | what is in order | `doctor`: `checks`, `app_checks`, `scan` |
 | lines to try | `examples` |
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from clawft.cli.approval_book import LAUNCH, NOTHING_APPROVED, book, is_named, nothing_approved, offered
 from clawft.cli.options import common_options, sources
 from clawft.cli.parser import Options, Parser, json_option
-from clawft.cli.screen import one_line, paint, print_json, safe, tell, width
+from clawft.cli.screen import counted, one_line, paint, print_json, safe, tell, width
 from clawft.cli.table import cells, wrapped
 
 if TYPE_CHECKING:  # help needs none of it
@@ -41,7 +41,11 @@ def diff(options: Options) -> int:
     if options.json:
         print_json({"changes": changes})
     elif not changes:
-        tell(f"nothing has changed: {len(seen)} approvals fit what there is now" if chosen else NOTHING_APPROVED)
+        tell(
+            f"nothing has changed since you approved it: {counted(len(seen), 'approval')} looked at"
+            if chosen
+            else NOTHING_APPROVED
+        )
     for each in [] if options.json else changes:
         _print(each)
     return 0

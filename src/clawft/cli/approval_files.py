@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from clawft.cli.approval_book import book, cells_of, described, nothing_approved
 from clawft.cli.options import place_options
 from clawft.cli.parser import Options, Parser, json_option
-from clawft.cli.screen import print_json, print_table, tell
+from clawft.cli.screen import counted, print_json, print_table, tell
 from clawft.config.places import expanded
 from clawft.errors import ConfigUnreadable, InvalidConfig, quoted
 
@@ -48,7 +48,8 @@ def export(options: Options) -> int:
         sys.stdout.write(text.decode())
     else:
         _write(expanded(options.output), text)
-        tell(f"{len(live)} approvals written to {options.output}; weft approvals import {quoted(options.output)}")
+        many = counted(len(live), "approval")
+        tell(f"{many} written to {options.output}; weft approvals import {quoted(options.output)}")
     return 0
 
 
@@ -101,9 +102,10 @@ def import_(options: Options) -> int:
     if rows:
         head = ("SERVER", "TOOL", "STATE", "EXPIRES", "HOLDS FOR")
         print_table(head, [cells_of(row, head) for row in rows])
-    tell(f"{len(new)} approvals {'would be' if options.dry_run else 'are'} new, {len(found) - len(new)} were there")
+    written = " (nothing was written)" if options.dry_run else ""
+    tell(f"approvals{written}: {len(new)} new, {len(found) - len(new)} there already")
     if len(coming) < len(told):
-        tell(f"{len(told) - len(coming)} were left out: they are about programs (--launches), other folders or callers")
+        tell(f"{len(told) - len(coming)} left out: what is about programs (--launches), other folders or callers")
     return 0
 
 

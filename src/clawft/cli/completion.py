@@ -7,26 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from msgspec import Struct
 
 from clawft.cli.main import COMMANDS, parser_of, verbs_of
-from clawft.cli.parser import Options, Parser, Verb
-from clawft.cli.tab_names import COMPLETING
-
-TAKES_TOOL = frozenset({"tools show", "tools call", "policy explain"})
-"""Where a name of a tool comes next."""
-TAKES_SERVER = frozenset(
-    {
-        *(f"servers {verb}" for verb in ("status", "remove", "enable", "disable", "reconnect", "test")),
-        *(f"approvals {verb}" for verb in ("list", "grant", "revoke", "diff", "export")),
-        "tools list",
-        "auth login",
-    }
-)
-"""Where a name of a server comes next."""
-
-
-def names_at(path: str) -> str:
-    """The command that prints what may stand there, one name a line; empty if nobody knows."""
-    what = "tools" if path in TAKES_TOOL else "servers" if path in TAKES_SERVER else ""
-    return f"{COMPLETING}=1 weft {what} list 2>/dev/null" if what else ""
+from clawft.cli.parser import Options, Parser, Verb, WrongUsage
+from clawft.cli.tab_words import OFFERS, offered
 
 
 class CommandNode(Struct, frozen=True):
@@ -78,8 +60,13 @@ def bash() -> str:
     values = "\n".join(f"        {option}) words='{' '.join(choices)}' ;;" for option, choices in _all_values().items())
     return f"""# completion of weft for bash: eval "$(weft completion bash)"
 _weft() {{
-    local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" path="" words="" part
-    for part in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
+    local line="${{COMP_LINE:0:COMP_POINT}}" path="" words="" asks="" part name
+    local -a typed
+    read -ra typed <<<"$line"
+    [[ "$line" == *[[:space:]] ]] && typed+=("")
+    local last=$((${{#typed[@]}} - 1))
+    local word="${{typed[last]}}" before="${{typed[last-1]}}"
+    for part in "${{typed[@]:1:last-1}}"; do
         case "$part" in -*) break ;; esac
         path="${{path:+$path }}$part"
     done
@@ -91,6 +78,13 @@ _weft() {{
         --workspace) compopt -o dirnames 2>/dev/null; words="" ;;
     esac
     COMPREPLY=($(compgen -W "$words" -- "$word"))
+    if [[ $asks && "$word" != -* ]]; then
+        while IFS= read -r name; do COMPREPLY+=("$name"); done < <(weft completion -- "${{typed[@]:1}}" 2>/dev/null)
+    fi
+    [[ "${{COMPREPLY[0]}}" == *= ]] && compopt -o nospace 2>/dev/null
+    # bash begins a new word behind = and : and has us complete that alone
+    local breaks="${{COMP_WORDBREAKS//[^=:]/}}"
+    [[ $breaks ]] && COMPREPLY=("${{COMPREPLY[@]#"${{word%"${{word##*["$breaks"]}}"}}"}}")
 }}
 complete -o default -F _weft weft
 """
@@ -98,8 +92,7 @@ complete -o default -F _weft weft
 
 def _bash_case(node: CommandNode) -> str:
     words = " ".join([*(word for word, _ in node.words), *(option for option, _ in node.options)])
-    names = names_at(node.path) and f' $([ "$path" = "{node.path}" ] && {names_at(node.path)})'
-    return f'        {_pattern(node)}) words="{words}{names}" ;;'
+    return f'        {_pattern(node)}) words="{words}"{"; asks=1" if node.path in OFFERS else ""} ;;'
 
 
 def _all_values() -> dict[str, tuple[str, ...]]:
@@ -117,7 +110,7 @@ def zsh() -> str:
     return f"""#compdef weft
 # completion of weft for zsh: eval "$(weft completion zsh)", after compinit
 _weft() {{
-  local -a found place; local part
+  local -a found place names; local part asks
   for part in "${{(@)words[2,CURRENT-1]}}"; do
     [[ "$part" == -* ]] && break
     place+=("$part")
@@ -129,7 +122,12 @@ _weft() {{
   case "${{place[*]}}" in
 {cases}
   esac
-  _describe 'weft' found || _files
+  if [[ -n "$asks" && "${{words[CURRENT]}}" != -* ]]; then
+    names=(${{(f)"$(weft completion -- "${{(@Q)words[2,CURRENT]}}" 2>/dev/null)"}})
+    compadd -S '' -- ${{(M)names:#*=}}
+    compadd -- ${{names:#*=}}
+  fi
+  _describe 'weft' found || (( $#names )) || {{ compset -P 1 '*='; _files }}
 }}
 compdef _weft weft
 """
@@ -137,9 +135,7 @@ compdef _weft weft
 
 def _zsh_case(node: CommandNode) -> str:
     said = " ".join(f"'{word}:{_quiet(text).replace(':', ',')}'" for word, text in (*node.words, *node.options))
-    names = names_at(node.path)
-    more = f'; [[ "${{place[*]}}" == "{node.path}" ]] && found+=(${{(f)"$({names})"}})' if names else ""
-    return f"    {_pattern(node)}) found=({said}){more} ;;"
+    return f"    {_pattern(node)}) found=({said}){'; asks=1' if node.path in OFFERS else ''} ;;"
 
 
 def _quiet(text: str) -> str:
@@ -150,8 +146,7 @@ def _quiet(text: str) -> str:
 # ── fish ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-_FISH_WORDS = 'test (count (string match -v -- "-*" (commandline -opc)))'
-"""How many words stand before the one that is completed, options aside."""
+_FISH_ASKS = 'weft completion -- (commandline -opc)[2..] "$(commandline -ct)" 2>/dev/null'
 
 
 def fish() -> str:
@@ -168,9 +163,8 @@ def _fish_lines(node: CommandNode) -> Iterator[str]:
     for option, text in node.options:
         takes = f" -x -a '{' '.join(node.values[option])}'" if option in node.values else ""
         yield f"complete -c weft {when} -l {option.removeprefix('--')}{takes} -d '{_quiet(text)}'"
-    if names_at(node.path):
-        first = f"{_fish_place(node)}; and {_FISH_WORDS} -eq {len(node.path.split()) + 1}"
-        yield f"complete -c weft -n '{first}' -a '({names_at(node.path)})'"
+    if node.path in OFFERS:
+        yield f"complete -c weft {when} -a '({_FISH_ASKS})'"
 
 
 def _fish_place(node: CommandNode) -> str:
@@ -187,11 +181,19 @@ SHELLS: Mapping[str, Callable[[], str]] = {"bash": bash, "zsh": zsh, "fish": fis
 
 
 def _options(parser: Parser) -> None:
-    parser.add_argument("shell", metavar="SHELL", choices=tuple(SHELLS), help="bash, zsh or fish")
+    parser.usage = "weft completion SHELL\n       weft completion -- WORD …   (what its script asks for at each Tab)"
+    parser.takes_command = True
+    parser.add_argument("shell", metavar="SHELL", nargs="?", choices=tuple(SHELLS), help="bash, zsh or fish")
 
 
 def _print(options: Options) -> int:
-    print(SHELLS[options.shell](), end="")
+    if options.command:
+        for word in offered(options.command):
+            print(word)
+    elif options.shell:
+        print(SHELLS[options.shell](), end="")
+    else:
+        raise WrongUsage("completion of which shell? One of: bash, zsh, fish", hint='eval "$(weft completion bash)"')
     return 0
 
 

@@ -83,7 +83,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "approvals export": ("weft approvals export notes --output approvals.json",),
     "approvals import": ("weft approvals import approvals.json --dry-run",),
     "approvals revoke": ("weft approvals revoke notes 'list_*'", "weft approvals revoke notes"),
-    "audit tail": ("weft audit tail -n 5",),
+    "audit tail": (
+        "weft audit tail -n 5",
+        "weft audit tail --errors --since 2h",
+        "weft audit tail --tool 'git__*' --json",
+    ),
     "audit show": ("weft audit show 1",),
     "audit verify": ("weft audit verify",),
     "policy explain": (

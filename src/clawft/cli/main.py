@@ -258,12 +258,12 @@ def _report(failure: Exception, words: Sequence[str]) -> int | None:
         failure = _of_words(words) or failure
     if not isinstance(failure, ClawftError):
         return None
-    from clawft.cli.screen import safe  # only if something went wrong
+    from clawft.cli.screen import safe, tell  # only if something went wrong
     from clawft.store.concealed_secrets import conceal
 
-    print(f"weft: {safe(conceal(failure.message))}", file=sys.stderr)
+    tell(f"weft: {safe(conceal(failure.message))}")
     if failure.hint:
-        print(f"hint: {safe(conceal(failure.hint))}", file=sys.stderr)
+        tell(f"hint: {safe(conceal(failure.hint))}")
     return failure.exit_code
 
 

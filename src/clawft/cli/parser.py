@@ -121,8 +121,8 @@ def missing_verb(command: str, verbs: Iterable[str]) -> WrongUsage:
     return WrongUsage(f"{command} what? One of: {', '.join(verbs)}", hint=f"weft {command} --help")
 
 
-def json_option(parser: Parser) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+def json_option(parser: Parser, does: str = "print one JSON document") -> None:
+    parser.add_argument("--json", action="store_true", help=does)
 
 
 def folder(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,7 +16,7 @@ from clawft.errors import ToolNotFound, nearest, quoted
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
     from clawft.gateway.offer.prompts import NamedPrompt
-    from clawft.model import Prompt
+    from clawft.model import Prompt, PromptArgument
 
 
 def _list_options(parser: Parser) -> None:
@@ -66,15 +66,17 @@ def _get(options: Options) -> int:
 
 
 async def _filled(app: App, options: Options) -> Mapping[str, Any]:
-    from clawft.cli.terminal_questions import way_back  # only where a prompt is made
+    from clawft.cli.reply import PROGRESS_WANTED  # only where a prompt is made
+    from clawft.cli.terminal_questions import way_back
 
     prompt = _find(app, options.name)
-    given = arguments(options.pairs, options.args, _schema(prompt))
+    given = arguments(options.pairs, options.args, schema_of(prompt.arguments))
     missing = [each.name for each in prompt.arguments if each.required and each.name not in given]
     if missing:
         raise WrongUsage(f"{options.name} needs {', '.join(missing)}", hint=_to_type(options.name, missing))
-    caller, waiting = way_back(options.name, app.caller)
-    made = await waiting.during(app.gateway.prompts.get(caller, options.name, msgspec.json.encode(given), waiting))
+    caller, waiting = way_back(options.name, app.caller, quiet=options.json)
+    encoded = msgspec.json.encode(given)
+    made = await waiting.during(app.gateway.prompts.get(caller, options.name, encoded, waiting, PROGRESS_WANTED))
     return msgspec.json.decode(made, type=dict[str, Any])
 
 
@@ -87,9 +89,9 @@ def _find(app: App, name: str) -> Prompt:
         raise
 
 
-def _schema(prompt: Prompt) -> Mapping[str, Any]:
+def schema_of(known: Iterable[PromptArgument]) -> Mapping[str, Any]:
     """Arguments of prompts are texts."""
-    return {"properties": {each.name: {"type": "string"} for each in prompt.arguments}, "additionalProperties": False}
+    return {"properties": {each.name: {"type": "string"} for each in known}, "additionalProperties": False}
 
 
 def _print_filled(result: Mapping[str, Any], options: Options) -> int:

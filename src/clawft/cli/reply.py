@@ -18,7 +18,8 @@ from clawft.provider import texts
 QUIET_SECONDS = 1.0
 """Nothing is said about a call that is faster than this."""
 TICK_SECONDS = 0.2
-DEFAULT_COLUMNS = 80
+PROGRESS_WANTED = b'{"progressToken":"weft"}'
+"""What a request says whose progress is to be told. Servers that tell it have more time for their answer."""
 
 T = TypeVar("T")
 
@@ -36,28 +37,32 @@ def print_text(text: str, *, error: bool = False) -> None:
 
 
 class WaitingTalk(SilentTalk):
-    """A Talk that shows progress on stderr, on one line that is gone when the call ends. Questions are declined."""
+    """A Talk that shows progress on stderr, on one line that is gone when the call ends. Questions are declined.
 
-    def __init__(self, what: str) -> None:
+    `quiet`: nothing is shown, as in a pipe.
+    """
+
+    def __init__(self, what: str, *, quiet: bool = False) -> None:
         self._what = what
+        self._is_seen = is_terminal(sys.stderr) and not quiet
         self._said = ""
         self._shown = False
         self._paused = False
         self._started = time.monotonic()
 
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
-        share = f"{progress / total:.0%} " if total else f"{progress:g} "
-        self._said = share + one_line(message)
+        share = f"{progress / total:.0%}" if total else f"{progress:g}"
+        self._said = f", {share} {one_line(message)}"
 
     def log(self, level: LogLevel, data: Any, logger: str = "") -> None:
-        if is_terminal(sys.stderr):
+        if self._is_seen:
             self._clear()
             text = data if isinstance(data, str) else msgspec.json.encode(data, enc_hook=str).decode()
             print(paint(f"{level}: {one_line(text)}", "dim", sys.stderr), file=sys.stderr)
 
     async def during(self, work: Awaitable[T]) -> T:
         """Wait for the work, ticking meanwhile if somebody is looking."""
-        if not is_terminal(sys.stderr):
+        if not self._is_seen:
             return await work
         ticking = asyncio.create_task(self._tick())
         try:
@@ -82,8 +87,8 @@ class WaitingTalk(SilentTalk):
                 await asyncio.sleep(TICK_SECONDS)
                 continue
             seconds = time.monotonic() - self._started
-            line = cut(f"{self._what} … {seconds:.0f} s {self._said}", (width() or DEFAULT_COLUMNS) - 1)
-            tell_for_now(line)
+            line = f"{self._what} … {seconds:.0f} s{self._said}".rstrip()
+            tell_for_now(cut(line, width(sys.stderr) - 1))
             self._shown = True
             await asyncio.sleep(TICK_SECONDS)
 

@@ -63,11 +63,13 @@ class _ReadResult(msgspec.Struct):
 
 def _read(options: Options) -> int:
     async def work(app: App) -> Sequence[ResourceContent]:
-        from clawft.cli.terminal_questions import way_back  # help needs none of it
+        from clawft.cli.reply import PROGRESS_WANTED  # help needs none of it
+        from clawft.cli.terminal_questions import way_back
         from clawft.gateway.offer.resources import Reader
 
-        caller, waiting = way_back(options.uri, app.caller)
-        result = await waiting.during(app.gateway.resources.read_noted(options.uri, Reader(caller, waiting)))
+        caller, waiting = way_back(options.uri, app.caller, quiet=options.json)
+        reader = Reader(caller, waiting, PROGRESS_WANTED)
+        result = await waiting.during(app.gateway.resources.read_noted(options.uri, reader))
         return msgspec.json.decode(result, type=_ReadResult).contents
 
     options.uri.encode()  # what is no text is nobody's address: `main` says so

@@ -10,6 +10,8 @@ from typing import Any, TextIO
 PIPE_WIDTH = 0
 """No width: a pipe takes lines of any length."""
 SMALLEST_TERMINAL = 40
+USUAL_TERMINAL = 80
+"""For one that does not know its width."""
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
@@ -18,13 +20,15 @@ def is_terminal(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def width() -> int:
-    """Columns of the terminal on stdout, or PIPE_WIDTH."""
-    if not sys.stdout.isatty():
+def width(stream: TextIO | None = None) -> int:
+    """Columns of the terminal on this stream (stdout), or PIPE_WIDTH."""
+    shown = stream or sys.stdout
+    if not shown.isatty():
         return PIPE_WIDTH
     import shutil  # only at a terminal
 
-    return max(SMALLEST_TERMINAL, shutil.get_terminal_size().columns)
+    own = os.get_terminal_size(shown.fileno()).columns or USUAL_TERMINAL
+    return max(SMALLEST_TERMINAL, shutil.get_terminal_size((own, 0)).columns)
 
 
 def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
@@ -60,6 +64,15 @@ def print_json(document: Any, *, guarded: bool = False) -> None:
     print(msgspec.json.format(encoded if guarded else make_visible(encoded), indent=2).decode())
 
 
+def print_json_line(document: Any) -> None:
+    """One document of many: each has a line of its own."""
+    import msgspec  # only for --json
+
+    from clawft.wire.visible import make_visible
+
+    print(make_visible(msgspec.json.encode(document)).decode())
+
+
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, wrap: bool = False) -> None:
     """Aligned columns that fit the terminal: the last one is cut, or wrapped below itself if asked.
 
@@ -73,6 +86,18 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, wrap: boo
         return
     for number, line in enumerate(lay_out(head, shown, width(), wrap=wrap)):
         print(paint(line, "bold") if number == 0 else line)
+
+
+def print_rows_below(head: Sequence[str], above: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> None:
+    """Further rows of a table that was printed before, as they would stand in it."""
+    from clawft.cli.table import fits, lay_out  # only for tables
+
+    shown = [[safe(cell) for cell in row] for row in (*above, *rows)]
+    if fits(head, shown, width()):
+        print(*lay_out(head, shown, width())[-len(rows) :], sep="\n")
+    else:
+        print()
+        _print_lists(head, shown[-len(rows) :])
 
 
 def _print_lists(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -91,13 +116,16 @@ def print_fields(fields: Sequence[tuple[str, str]]) -> None:
 
 
 def print_steps(said: Sequence[tuple[str, str, str]]) -> None:
-    """`name  what is wrong`, and below it the command that is the next step."""
-    from clawft.cli.table import cells, padded  # only for tables
+    """`name  what is wrong`, and below it the command that is the next step. Names that are long stand above."""
+    from clawft.cli.table import GAP, SHARE_OF_LAST, cells, padded  # only for tables
 
     size = max((cells(safe(name)) for name, _, _ in said), default=0)
+    is_above = 0 < width() < size * SHARE_OF_LAST
     for name, text, step in said:
-        print_fields([(padded(safe(name), size), text)])
-        print_step(step, indent=size + 2)
+        if is_above:
+            print(safe(name))
+        print_fields([("" if is_above else padded(safe(name), size), text)])
+        print_step(step, indent=GAP if is_above else size + GAP)
 
 
 def print_step(command: str, indent: int) -> None:
@@ -120,12 +148,10 @@ def tell_paragraph(text: str) -> None:
 
     What begins with a bar is somebody else's: so does what it is broken into, or it could pass for words of ours.
     """
-    import shutil  # only for those who are asked
-
-    from clawft.cli.table import lay_out
+    from clawft.cli.table import lay_out  # only for those who are asked
     from clawft.guard.asking import BAR
 
-    columns = max(SMALLEST_TERMINAL, shutil.get_terminal_size().columns) if sys.stderr.isatty() else PIPE_WIDTH
+    columns = width(sys.stderr)
     for line in safe(text).split("\n"):
         bar = BAR if line.startswith(BAR) else ""
         for part in lay_out((), [(line.removeprefix(bar),)], columns and columns - len(bar), wrap=True):
@@ -134,6 +160,11 @@ def tell_paragraph(text: str) -> None:
 
 def tell(text: str) -> None:
     """For the person, beside the output: on stderr, so that a pipe stays clean."""
+    columns = width(sys.stderr)
+    if columns:
+        from clawft.cli.table import folded  # only at a terminal
+
+        text = folded(text, columns)
     print(text, file=sys.stderr, flush=True)
 
 

@@ -182,7 +182,9 @@ def _print_table(found: Sequence[ServerRow]) -> None:
         return
     print_table(SHORT_HEAD, [_cells(row) for row in found])
     said = [(row.name, one_line(row.error or _remark(row) or _weakness(row)), row.next) for row in found]
-    print_steps([each for each in said if each[1]])
+    told = [each for each in said if each[1]]
+    print(end="\n" if told else "")
+    print_steps(told)
 
 
 def _said(row: ServerRow) -> str:

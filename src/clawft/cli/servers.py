@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from clawft.cli import server_add, server_files, server_import, server_status, server_test, tab_names
+from clawft.cli import server_add, server_files, server_import, server_status, server_test
 from clawft.cli.options import common_options, discovered
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell, width
@@ -23,8 +23,6 @@ def _options(parser: Parser) -> None:
 
 def _list(options: Options) -> int:
     rows = list(described(discovered(options)))
-    if tab_names.is_completing():
-        return tab_names.print_names(each["name"] for each in rows)
     if options.json:
         print_json({"servers": rows})
     elif not rows:

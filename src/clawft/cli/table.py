@@ -27,6 +27,9 @@ Row = Sequence[str]
 _EMOJI = "\ufe0f"
 """Makes a picture of the letter before it, which is twice as wide then."""
 
+_TYPED_OR_WORD = re.compile(r"^ *(?:hint: )?weft .*| *`[^`]*`\S*| *\(weft [^()]*\)\S*| *[^ ]+| +$")
+"""What is to be typed, or a word, with the blanks before it."""
+
 _INSIDE = r"(?<=[^\s:])\n(?=[\w(`'\"])(?!\d+[.)] )"
 
 
@@ -134,6 +137,22 @@ def _wrapped_line(text: str, size: int) -> Iterator[str]:
             yield line
         *whole, line = _pieces(word, size)
         yield from whole
+    yield line
+
+
+def folded(text: str, width: int) -> str:
+    """Broken between words, and commands not at all: a terminal breaks what is longer, and gives it back whole."""
+    return "\n".join(line for part in text.split("\n") for line in _folded_line(part, width)) if width else text
+
+
+def _folded_line(text: str, width: int) -> Iterator[str]:
+    line = ""
+    for word in _TYPED_OR_WORD.findall(text):
+        if line and cells(line + word) > width:
+            yield line
+            line = word.lstrip(" ")
+        else:
+            line += word
     yield line
 
 

@@ -31,11 +31,11 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and is_terminal(sys.stderr)
 
 
-def way_back(what: str, caller: Caller) -> tuple[Caller, WaitingTalk]:
+def way_back(what: str, caller: Caller, *, quiet: bool) -> tuple[Caller, WaitingTalk]:
     """Who calls from here, and how they hear of it; somebody at a terminal can be asked."""
     if not can_ask():
-        return caller, WaitingTalk(what)
-    return msgspec.structs.replace(caller, capabilities=Capabilities(elicit_form=True)), AskingTalk(what)
+        return caller, WaitingTalk(what, quiet=quiet)
+    return msgspec.structs.replace(caller, capabilities=Capabilities(elicit_form=True)), AskingTalk(what, quiet=quiet)
 
 
 class Pausing(Protocol):
@@ -49,8 +49,8 @@ class Pausing(Protocol):
 class AskingTalk(WaitingTalk):
     """A Talk that shows progress, and asks: one question at a time, whoever else wants to ask meanwhile."""
 
-    def __init__(self, what: str, beside: Pausing | None = None) -> None:
-        super().__init__(what)
+    def __init__(self, what: str, beside: Pausing | None = None, *, quiet: bool = False) -> None:
+        super().__init__(what, quiet=quiet)
         self._beside = beside
         self._turn = asyncio.Lock()
 

@@ -180,14 +180,16 @@ async def _call(app: App, options: Options) -> tuple[Reply, str]:
 
     Also a name nobody knows goes through the gateway: the audit has a line for it.
     """
-    from clawft.cli.terminal_questions import way_back  # only where a call runs
+    from clawft.cli.reply import PROGRESS_WANTED  # only where a call runs
+    from clawft.cli.terminal_questions import way_back
 
     entry = app.gateway.tools.find(options.name)
     schema = msgspec.json.decode(entry.tool.input_schema, type=dict[str, Any]) if entry else {}
     given = arguments(options.pairs, options.args, schema)
-    caller, waiting = way_back(options.name, app.caller)
+    caller, waiting = way_back(options.name, app.caller, quiet=options.json)
+    encoded = msgspec.json.encode(given)
     try:
-        reply = await waiting.during(app.gateway.call(caller, options.name, msgspec.json.encode(given), waiting))
+        reply = await waiting.during(app.gateway.call(caller, options.name, encoded, waiting, PROGRESS_WANTED))
     except ToolNotFound:
         raise not_found(app, options.name) from None
     except JsonRpcFailure as refused:

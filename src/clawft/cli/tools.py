@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from clawft.catalog.surface import cost_of, tokens_of
-from clawft.cli import tab_names, tool
-from clawft.cli.options import common_options, show_with_app, with_app
+from clawft.cli import tool
+from clawft.cli.options import common_options, show_with_app
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell
 from clawft.cli.tool import flags
@@ -42,15 +42,8 @@ def _list(options: Options) -> int:
         listed = [entry for entry in app.gateway.tools.listed(app.caller) if _is_of(entry, tuple(options.only))]
         return listed, "" if listed else _no_tools(app, options)
 
-    if tab_names.is_completing():
-        return with_app(options, _complete, servers=False)
     alone = f"{options.only[0]}__" if len(options.only) == 1 else ""
     return show_with_app(options, work, lambda found: _print_entries(found[0], options, found[1]), tool=alone)
-
-
-async def _complete(app: App) -> int:
-    listed = (entry.name for entry in app.gateway.tools.listed(app.caller))
-    return tab_names.print_names([*listed, *tab_names.remembered(app)])
 
 
 def _is_of(entry: CatalogEntry, only: tuple[str, ...]) -> bool:

@@ -1,4 +1,4 @@
-"""Reading a journal: is every line as it was written, what were the last ones, and where is the one with this id."""
+"""Reading a journal: is every line as it was written, and where is the one with this id."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from msgspec import Raw, Struct
 from clawft.store import link_file
 from clawft.store.chain import START, ChainLink, check
 from clawft.store.home import locked, open_plain
-from clawft.store.journal import MAX_LINE_BYTES, end_of, full_files, is_spoiled, lock_of, whole_size
+from clawft.store.journal import MAX_LINE_BYTES, full_files, is_spoiled, lock_of, whole_size
 from clawft.store.link_file import base_file, head_file
 
 _Part = tuple[Path, BinaryIO, int]
@@ -49,7 +49,7 @@ def verify(path: Path) -> IntactJournal | BrokenJournal:
     if not path.parent.is_dir():
         return IntactJournal(0)
     with ExitStack() as opened:
-        with _at_rest(path):
+        with at_rest(path):
             head, base = link_file.read(head_file(path)), _base(path)
             full = [file for file in full_files(path) if not _is_dropped(file, base)]
             newest = opened.enter_context(open_plain(path)) if path.exists() else None
@@ -65,7 +65,7 @@ def verify(path: Path) -> IntactJournal | BrokenJournal:
 
 
 @contextmanager
-def _at_rest(path: Path) -> Generator[None]:
+def at_rest(path: Path) -> Generator[None]:
     """While nobody writes; where the disk is read-only, nobody can."""
     with ExitStack() as stack:
         try:
@@ -120,25 +120,6 @@ def _is_dropped(file: Path, base: ChainLink) -> bool:
     """A full file has the number of its last line in its name."""
     number = file.stem.rpartition("-")[2]
     return number.isdigit() and int(number) <= base.seq
-
-
-def tail(path: Path, count: int) -> list[Raw]:
-    """The last lines, oldest first."""
-    path = path.resolve()
-    if not path.parent.is_dir():
-        return []
-    found: list[bytes] = []
-    with _at_rest(path):
-        for file in reversed(files(path)):
-            if len(found) < count:
-                found = _last_lines(file, count - len(found)) + found
-    return [Raw(line) for line in found]
-
-
-def _last_lines(file: Path, count: int) -> list[bytes]:
-    with open_plain(file) as stream:
-        end = end_of(stream.fileno(), count + 1, MAX_LINE_BYTES * count)
-    return end.removesuffix(b"\n").split(b"\n")[-count:] if end else []
 
 
 def find(path: Path, id: str) -> Raw | None:
