@@ -56,13 +56,16 @@ def _said(members: Mapping[str, Raw]) -> dict[str, Any]:
     return {key: value for key, value in said.items() if key not in _COUNTS or _is_one(key, value)}
 
 
-_COUNTS = {"total": msgspec.json.Decoder(float), "hasMore": msgspec.json.Decoder(bool)}
+_COUNTS = ("total", "hasMore")
+_number = msgspec.json.Decoder(float)
 
 
 def _is_one(key: str, value: Raw) -> bool:
     """A whole number may be written as `10.0` or `1e1`."""
+    if key == "hasMore":
+        return bytes(value) in (b"true", b"false")
     try:
-        told = _COUNTS[key].decode(value)
+        total = float(_number.decode(value))
     except msgspec.DecodeError:
         return False
-    return isinstance(told, bool) or (told >= 0 and told.is_integer())
+    return total >= 0 and total.is_integer()

@@ -116,13 +116,16 @@ class Page(Struct, frozen=True):
     """Items beyond those that anybody reads."""
 
 
+_items: msgspec.json.Decoder[list[Raw] | None] = msgspec.json.Decoder(list[Raw] | None)
+
+
 def read_page(method: str, result: bytes, member: str) -> Page:
     """What is no cursor leads nowhere. Servers in Go write `null` for a list with nothing in it."""
     try:
         page = _object.decode(_with_fewer(method, result))
         if member not in page:
             _must_be_whole(method, page)
-        items = msgspec.json.decode(page[member], type=list[Raw] | None) or [] if member in page else None
+        items = (_items.decode(page[member]) or []) if member in page else None
     except msgspec.DecodeError as wrong:
         raise ProtocolFailure(f"the answer to {method} is malformed: {wrong}") from None
     cursor, unread = (msgspec.json.decode(page.get(key, _NULL)) for key in ("nextCursor", UNREAD))
