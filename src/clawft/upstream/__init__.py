@@ -10,7 +10,7 @@
 | what it has | `offer` |
 | what callers want to hear from it | `interest` |
 | its calls | `flights`; they do not pass through here: `provider/server` takes a session and relays them |
-| its bounds | `gate`, `slots`, `backoff`, `health` |
+| its bounds | `slots`, `backoff`, `health`; its calls share by `link.share.gate` |
 | after it was lost | `verdict`: what becomes of it; `reasons` is how that is told |
 | what it needs of the house, and tells it | `surroundings`, `news` |
 

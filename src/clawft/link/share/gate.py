@@ -1,6 +1,6 @@
-"""How many calls one server gets at a time: some run, some wait, the rest are told at once that it is busy.
+"""How many calls one server, or this machine, gets at a time: some run, some wait, the rest are told that it is busy.
 
-Whoever comes alone never notices. Where several callers want the same server, they take turns; one who has nothing
+Whoever comes alone never notices. Where several callers want the same, they take turns; one who has nothing
 running there need not wait until the calls of somebody else end; and where all waiting places are taken, the last of
 whoever has most of them gives way.
 """
@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Hashable
 
 from clawft.errors import Busy
+from clawft.model import LOCAL, Caller
 
 MAX_RUNNING = 64
 MAX_QUEUED = 256
@@ -25,17 +26,30 @@ _Turn = asyncio.Future[None]
 _LAST_MOMENT = 0.01  # a call that gets its turn in it could only begin, and then be given up
 
 
+def sharer(caller: Caller) -> Who:
+    """Who shares with others: a person with a token, or one agent of the person at this machine.
+
+    What a client calls itself tells agents without a session apart; one that lies only shares with itself.
+    """
+    return caller.principal if caller.principal != LOCAL else (caller.session, caller.client)
+
+
 class Gate:
     def __init__(
         self,
-        server: str,
+        name: str,
         running: int = MAX_RUNNING,
         queued: int = MAX_QUEUED,
         quiet: Callable[[], None] = lambda: None,
         runs: Callable[[Who], bool] = lambda who: True,
+        advice: str = "send fewer calls at a time, or raise timeout_ms of the server",
     ) -> None:
-        """`quiet` is told when the last call has ended, `runs` says whether someone has a call running."""
-        self._server = server
+        """`quiet` is told when the last call has ended, `runs` says whether someone has a call running.
+
+        `advice` is for whoever waited all the time it had.
+        """
+        self._name = name
+        self._advice = advice
         self._quiet = quiet
         self._runs = runs
         self._running_limit = running
@@ -142,12 +156,12 @@ class Gate:
 
     def _waited(self, seconds: float) -> Busy:
         return Busy(
-            f"{self._server} is busy: the call waited {seconds * 1000:.0f} ms for its turn, all the time it has",
-            hint="send fewer calls at a time, or raise timeout_ms of the server",
+            f"{self._name} is busy: the call waited {seconds * 1000:.0f} ms for its turn, all the time it has",
+            hint=self._advice,
         )
 
     def _busy(self) -> Busy:
         return Busy(
-            f"{self._server} is busy: {self._running_limit} calls run and {self._queue_limit} wait",
+            f"{self._name} is busy: {self._running_limit} calls run and {self._queue_limit} wait",
             hint="try again when some have finished",
         )

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 import pytest
 
 from clawft.errors import Busy
-from clawft.upstream.gate import MAX_BESIDE, Gate
+from clawft.link.share.gate import MAX_BESIDE, Gate
 from tests.requirements import requirement
 
 
