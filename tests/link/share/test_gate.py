@@ -119,6 +119,20 @@ async def test_whoever_stops_waiting_gives_their_place_back() -> None:
         task.cancel()
 
 
+@requirement("QUAL-12")
+async def test_one_that_has_begun_is_not_refused_and_comes_first() -> None:
+    hall = Hall(running=1, queued=2)
+    await hall.send(*"aaa")
+    step = asyncio.create_task(hall.gate.enter("a", begun=True))
+    await asyncio.sleep(0)
+    with pytest.raises(Busy):
+        await hall.gate.enter("a")
+    await hall.end("a")
+    assert (step.done(), hall.came) == (True, ["a"])
+    for task in hall.tasks:
+        task.cancel()
+
+
 @requirement("SESS-13")
 async def test_waiting_for_a_place_is_part_of_the_time_of_a_call() -> None:
     gate = Gate("slow", running=1)

@@ -66,15 +66,19 @@ class Gate:
         self.running += 1
         return True
 
-    async def enter(self, who: Who = "") -> None:
-        """Raises Busy when running and waiting places are all taken."""
+    async def enter(self, who: Who = "", *, begun: bool = False) -> None:
+        """Raises Busy when running and waiting places are all taken.
+
+        One that has `begun` comes here again for its next step: it is never refused, and comes before its caller's
+        others. So there are not many of these.
+        """
         if self.try_enter():
             return
         if self._has_room_beside() and who not in self._queues and not self._runs(who):
             self.running += 1
             return
         turn: _Turn = asyncio.get_running_loop().create_future()
-        self._queue(who, turn)
+        self._queue(who, turn, begun)
         try:
             await turn
         except asyncio.CancelledError:
@@ -84,12 +88,12 @@ class Gate:
                 self.leave()  # the place was given to us while we were leaving
             raise
 
-    async def enter_within(self, seconds: float, who: Who = "") -> float:
+    async def enter_within(self, seconds: float, who: Who = "", *, begun: bool = False) -> float:
         """The same; what is left of so much time once there is a place. Raises Busy, also when none is."""
         began = time.monotonic()
         try:
             async with asyncio.timeout(seconds):
-                await self.enter(who)
+                await self.enter(who, begun=begun)
         except TimeoutError:
             raise self._waited(seconds) from None
         left = seconds - (time.monotonic() - began)
@@ -121,10 +125,14 @@ class Gate:
                 return True
         return False
 
-    def _queue(self, who: Who, turn: _Turn) -> None:
-        if self._queued >= self._queue_limit:
+    def _queue(self, who: Who, turn: _Turn, begun: bool) -> None:
+        if self._queued >= self._queue_limit and not begun:
             self._make_room(who)
-        self._queues.setdefault(who, deque()).append(turn)
+        turns = self._queues.setdefault(who, deque())
+        if begun:
+            turns.appendleft(turn)
+        else:
+            turns.append(turn)
         self._queued += 1
 
     def _make_room(self, who: Who) -> None:
