@@ -101,7 +101,7 @@ async def test_input_is_empty(call: CallTool) -> None:
 async def test_at_the_deadline_the_whole_group_is_gone_and_the_output_returned(
     call: CallTool, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "TERM_GRACE_S", 0.2)
+    monkeypatch.setattr("clawft.link.process.STOP_SECONDS", 0.2)
     command = script(workspace, "hang", HANGING)
     async with asyncio.timeout(20):
         done = (await call("shell", "exec", command=command, timeout_s=2)).structured_content
@@ -275,7 +275,7 @@ async def test_the_manifest_is_enforced(call: CallTool, monkeypatch: pytest.Monk
 
 @requirement("EXEC-01")
 def test_it_works_on_uvloop_too(call: CallTool, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "TERM_GRACE_S", 0.2)
+    monkeypatch.setattr("clawft.link.process.STOP_SECONDS", 0.2)
     command = script(workspace, "hang", HANGING)
 
     async def both() -> tuple[CallToolResult, CallToolResult]:

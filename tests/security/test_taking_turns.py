@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clawft.link.http_in.head import Limits
-from clawft.upstream.gate import MAX_QUEUED, MAX_RUNNING
+from clawft.link.share.gate import MAX_QUEUED, MAX_RUNNING
 from tests.requirements import requirement
 from tests.security.siege import honest
 from tests.security.well import is_well

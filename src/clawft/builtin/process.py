@@ -11,18 +11,16 @@ import subprocess
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from clawft.errors import ExecutionFailed, SpawnFailed
+from clawft.link.process import Child
 from clawft.sandbox.cell import Cell, CellStart
-from clawft.sandbox.group import ask_to_end, end, signal_group
 from clawft.sandbox.probe import leash, memory_limit
 
-TERM_GRACE_S = 2.0
-"""Between SIGTERM and SIGKILL."""
 DRAIN_S = 1.0
 """How long a pipe may stay open once the group is dead: a process that left the group can hold it."""
 PROBE_S = 5.0
@@ -74,7 +72,10 @@ def start_failures(tool: str, program: str) -> Generator[None]:
 
 
 async def run(start: ProcessStart, stdout: Hear, stderr: Hear) -> ProcessExit:
-    """OSError if it cannot be started, SpawnFailed if its cell is required and cannot be had."""
+    """OSError if it cannot be started, SpawnFailed if its cell is required and cannot be had.
+
+    For whoever holds one of the `command_places`.
+    """
     how = await _how(start)
     try:
         with _way_out(how, stderr):
@@ -84,14 +85,16 @@ async def run(start: ProcessStart, stdout: Hear, stderr: Hear) -> ProcessExit:
 
 
 async def _run(start: ProcessStart, how: CellStart, stdout: Hear, stderr: Hear) -> ProcessExit:
-    transport, pipes = await _spawn(start, how, stdout, stderr)
+    pipes = _Pipes({_STDOUT: stdout, _STDERR: stderr})
+    child = _begin(start, how, pipes)
     try:
-        _feed(transport, start.stdin)
-        timed_out = await _until_done(pipes, start.timeout_s)
-        await _end(pipes, transport.get_pid(), how)
-        return ProcessExit(_status(transport), timed_out, pipes.enough.done())
+        await pipes.listen()
+        await _feed(child, start.stdin)
+        timed_out = await _until_done(child, pipes, start.timeout_s)
+        await _end(child, pipes)
+        return ProcessExit(_status(child), timed_out, pipes.enough.done())
     finally:
-        await _leave(pipes, transport, how)
+        await _leave(child, pipes)
 
 
 async def _how(start: ProcessStart) -> CellStart:
@@ -103,37 +106,28 @@ async def _how(start: ProcessStart) -> CellStart:
     return CellStart((*before, *memory_limit(start.memory_bytes), *start.argv), start.env)
 
 
-async def _spawn(
-    start: ProcessStart, how: CellStart, stdout: Hear, stderr: Hear
-) -> tuple[asyncio.SubprocessTransport, "_Pipes"]:
-    pipes = _Pipes({_STDOUT: stdout, _STDERR: stderr})
-    spawning = asyncio.ensure_future(_begin(start, how, pipes))
+def _begin(start: ProcessStart, how: CellStart, pipes: "_Pipes") -> Child:
+    """At once: we stand still only until the new process has become another program.
+
+    With `subprocess_exec` of uvloop all our memory is marked for copying first: that takes many times as long.
+    """
     try:
-        return await asyncio.shield(spawning), pipes
-    except asyncio.CancelledError:
-        transport = await spawning  # it is there in a moment, and nobody else would end it
-        await _leave(pipes, transport, how)
-        raise
+        with pipes.opened() as (stdout, stderr):
+            process = subprocess.Popen(
+                how.argv,
+                stdin=subprocess.DEVNULL if start.stdin is None else subprocess.PIPE,
+                stdout=stdout,
+                stderr=stderr,
+                cwd=start.folder if isinstance(start.folder, str) else path_of(start.folder),
+                env=how.env,
+                start_new_session=True,
+                bufsize=0,
+                pass_fds=how.descriptors,
+            )
     finally:
         for descriptor in how.descriptors:
             os.close(descriptor)
-
-
-async def _begin(start: ProcessStart, how: CellStart, pipes: "_Pipes") -> asyncio.SubprocessTransport:
-    with pipes.opened() as (stdout, stderr):
-        transport, _ = await asyncio.get_running_loop().subprocess_exec(
-            lambda: pipes,
-            *how.argv,
-            stdin=subprocess.DEVNULL if start.stdin is None else subprocess.PIPE,
-            stdout=stdout,
-            stderr=stderr,
-            cwd=start.folder if isinstance(start.folder, str) else path_of(start.folder),
-            env=dict(how.env),
-            start_new_session=True,
-            pass_fds=how.descriptors,
-        )
-    await pipes.listen()
-    return transport
+    return Child(process, replace(how, temporary=""))  # whose folder is ours to remove
 
 
 @contextmanager
@@ -161,52 +155,40 @@ async def _clear_up(how: CellStart) -> None:
         await asyncio.to_thread(remove, how.temporary)
 
 
-def _feed(transport: asyncio.SubprocessTransport, data: bytes | None) -> None:
+async def _feed(child: Child, data: bytes | None) -> None:
     if data is not None:
-        pipe = cast("asyncio.WriteTransport", transport.get_pipe_transport(_STDIN))  # uvloop's is none by its class
+        loop = asyncio.get_running_loop()
+        pipe, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, child.pipes.stdin)
         pipe.write(data)
         pipe.close()  # after what waits to be written
 
 
-async def _until_done(pipes: "_Pipes", timeout_s: float) -> bool:
+async def _until_done(child: Child, pipes: "_Pipes", timeout_s: float) -> bool:
     """Until it has ended or was enough; True if the deadline came first."""
-    await asyncio.wait([pipes.exited, pipes.enough], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-    return not pipes.exited.done() and not pipes.enough.done()
+    await asyncio.wait([child.ended, pipes.enough], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    return not child.ended.done() and not pipes.enough.done()
 
 
-async def _end(pipes: "_Pipes", group: int, how: CellStart) -> None:
+async def _end(child: Child, pipes: "_Pipes") -> None:
     """Ask, then make; and hear what was still on its way."""
-    if not pipes.exited.done():
-        ask_to_end(group, walled=how.walled)
-        await asyncio.wait([pipes.exited], timeout=TERM_GRACE_S)
-    if not pipes.exited.done() or not how.tended:  # else its number may be someone else's by now
-        end(group, tended=how.tended)
-    await asyncio.wait([pipes.exited], timeout=DRAIN_S)  # one that hangs in the kernel is not waited for
+    if not child.ended.done():
+        await child.end()
     await asyncio.wait([pipes.drained, pipes.enough], timeout=DRAIN_S, return_when=asyncio.FIRST_COMPLETED)
 
 
-async def _leave(pipes: "_Pipes", transport: asyncio.SubprocessTransport, how: CellStart) -> None:
+async def _leave(child: Child, pipes: "_Pipes") -> None:
     """One that was cancelled has not been waited for. Cancelled once more, it is killed at once."""
-    group = transport.get_pid()
     try:
-        if not pipes.exited.done():
-            ask_to_end(group, walled=how.walled)
-            await asyncio.wait([pipes.exited], timeout=TERM_GRACE_S)
-        if not pipes.exited.done() and how.tended:
-            end(group, tended=True)
-            await asyncio.wait([pipes.exited], timeout=TERM_GRACE_S)
+        if not child.ended.done():
+            await child.end()
     finally:
-        signal_group(group)
-        try:
-            await asyncio.wait([pipes.exited], timeout=DRAIN_S)
-        finally:
-            transport.close()
-            pipes.close()
+        child.kill_group()
+        pipes.close()
 
 
-def _status(transport: asyncio.SubprocessTransport) -> int:
-    status = transport.get_returncode()
-    return -signal.SIGKILL if status is None else status
+def _status(child: Child) -> int:
+    """One that hangs in the kernel has none, and is not waited for."""
+    return child.ended.result() if child.ended.done() else -signal.SIGKILL
 
 
 def path_of(folder: int) -> str:
@@ -229,15 +211,11 @@ def _recorded_path(folder: int) -> str:
     return os.fsdecode(fcntl.fcntl(folder, get_path, bytes(1024)).rstrip(b"\0"))
 
 
-class _Pipes(asyncio.SubprocessProtocol):
-    """What it writes, and that it ended.
-
-    The pipes are our own. Those of uvloop are sockets, and no script can open `/dev/stderr` where that is one.
-    """
+class _Pipes:
+    """What it writes. They are pipes: no script can open `/dev/stderr` where that is a socket."""
 
     def __init__(self, hearers: Mapping[int, Hear]) -> None:
         loop = asyncio.get_running_loop()
-        self.exited: asyncio.Future[None] = loop.create_future()
         self.drained: asyncio.Future[None] = loop.create_future()
         self.enough: asyncio.Future[None] = loop.create_future()
         self._hearers = hearers
@@ -280,9 +258,6 @@ class _Pipes(asyncio.SubprocessProtocol):
         self._open.discard(stream)
         if not self._open:
             _settle(self.drained)
-
-    def process_exited(self) -> None:
-        _settle(self.exited)
 
 
 class _Stream(asyncio.Protocol):

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from clawft.builtin.cells import cell_for
+from clawft.builtin.command_places import Turn, place
 from clawft.builtin.confine import open_folder
 from clawft.builtin.process import ProcessStart, clear_environment, path_of, run, start_failures
 from clawft.builtin.tail import Tail
@@ -82,18 +83,19 @@ def shell_tool(settings: ShellSettings) -> Callable[..., Any]:
         """
         check_process(MANIFEST, "exec")
         argv = split_command(command)
-        folder = await asyncio.to_thread(open_folder, ctx.workspace, cwd, "exec")
-        try:
-            with start_failures("exec", f"'{argv[0]}'"):
-                start = await asyncio.to_thread(_start, argv, folder, timeout_s, settings, ctx.workspace)
-                return await _finish(start)
-        finally:
-            os.close(folder)
+        async with place(Turn(ctx.caller), timeout_s) as seconds:
+            folder = await asyncio.to_thread(open_folder, ctx.workspace, cwd, "exec")
+            try:
+                with start_failures("exec", f"'{argv[0]}'"):
+                    start = await asyncio.to_thread(_start, argv, folder, seconds, settings, ctx.workspace)
+                    return await _finish(start)
+            finally:
+                os.close(folder)
 
     return execute
 
 
-def _start(argv: list[str], folder: int, timeout_s: int, settings: ShellSettings, workspace: Path) -> ProcessStart:
+def _start(argv: list[str], folder: int, timeout_s: float, settings: ShellSettings, workspace: Path) -> ProcessStart:
     env = clear_environment()
     found = [find_program(argv[0], folder, env["PATH"]), *argv[1:]]
     cell = cell_for(MANIFEST, settings.sandbox, workspace, found, os.path.realpath(path_of(folder)))

@@ -14,7 +14,9 @@ import socket
 import subprocess
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from threading import Thread
 
 from msgspec import Struct
 
@@ -127,20 +129,27 @@ class Child:
         return self.stderr.text(SHORT_TAIL).strip()
 
     async def stop(self, close_input: Callable[[], None]) -> None:
-        """End of input, then SIGTERM, then SIGKILL to the whole group; nothing is left afterwards."""
+        """End of input, then the rest of the ladder."""
         close_input()
-        if await self._gone_within(STOP_SECONDS):
-            return
+        if not await self._gone_within(STOP_SECONDS):
+            await self.end()
+
+    async def end(self) -> None:
+        """SIGTERM, then SIGKILL to the whole group; nothing is left afterwards."""
         self._signal_group(partial(ask_to_end, walled=self._walled))
         if await self._gone_within(STOP_SECONDS):
             return
         self.kill()
         if not await self._gone_within(STOP_SECONDS):
-            self._signal_group(signal_group)
+            self.kill_group()
             await self._gone_within(STOP_SECONDS)
 
     def kill(self) -> None:
         self._signal_group(partial(end, tended=self._tended))
+
+    def kill_group(self) -> None:
+        """Whether or not somebody in it would do that, and more."""
+        self._signal_group(signal_group)
 
     async def _gone_within(self, seconds: float) -> bool:
         await asyncio.wait({self.ended}, timeout=seconds)
@@ -155,8 +164,8 @@ class Child:
         """Through a pidfd where the system has one, so that no thread waits for each child."""
         try:
             descriptor = os.pidfd_open(self.pid)
-        except (AttributeError, OSError):
-            self._loop.run_in_executor(None, self._wait_in_thread)
+        except (AttributeError, OSError):  # its own thread: it may take as long as the shared ones are needed
+            Thread(target=self._wait_in_thread, name="clawft-child", daemon=True).start()
             return
         self._loop.add_reader(descriptor, self._reap, descriptor)
 
@@ -172,7 +181,8 @@ class Child:
             os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
             self.kill()
         status = self._process.wait()
-        self._loop.call_soon_threadsafe(self._note_end, status)
+        with suppress(RuntimeError):  # the loop is closed, and nobody waits
+            self._loop.call_soon_threadsafe(self._note_end, status)
 
     def _note_end(self, status: int) -> None:
         _living.discard(self)

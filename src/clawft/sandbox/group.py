@@ -3,6 +3,9 @@
 import os
 import signal
 
+_CHILDREN_ARE_TOLD = "/proc/thread-self/children"
+"""Some kernels are built without."""
+
 
 def ask_to_end(group: int, *, walled: bool) -> None:
     """SIGTERM for everybody. `walled`: the leader is the wall around the rest, and would take them all down at once."""
@@ -36,12 +39,39 @@ def signal_group(group: int, number: signal.Signals = signal.SIGKILL) -> None:
 
 
 def others_in(group: int) -> list[int]:
-    """Members beside the leader, as far as the system tells."""
+    """Members beside the leader, as far as the system tells. A wall keeps them all below it, its orphans, too."""
+    processes = _below(group) if os.path.exists(_CHILDREN_ARE_TOLD) else _everybody()
+    return [pid for pid in processes if pid != group and _group_of(pid) == group]
+
+
+def _everybody() -> list[int]:
     try:
-        processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
         return []
-    return [pid for pid in processes if pid != group and _group_of(pid) == group]
+
+
+def _below(leader: int) -> list[int]:
+    """All it started, and what those started: everybody would be looked at once for each that ends."""
+    found: list[int] = []
+    parents = [leader]
+    while parents:
+        children = _children_of(parents.pop())
+        found += children
+        parents += children
+    return found
+
+
+def _children_of(pid: int) -> list[int]:
+    try:
+        return [child for thread in os.listdir(f"/proc/{pid}/task") for child in _started_by(pid, thread)]
+    except OSError:
+        return []  # gone in the meantime, or there is no /proc
+
+
+def _started_by(pid: int, thread: str) -> list[int]:
+    with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+        return [int(word) for word in file.read().split()]
 
 
 def _group_of(pid: int) -> int:

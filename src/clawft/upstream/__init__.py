@@ -10,7 +10,7 @@
 | what it has | `offer` |
 | what callers want to hear from it | `interest` |
 | its calls | `flights`; they do not pass through here: `provider/server` takes a session and relays them |
-| its bounds | `gate`, `slots`, `backoff` |
+| its bounds | `slots`, `backoff`; its calls share by `link.share.gate` |
 | whether it is still there | `health` |
 | after it was lost | `verdict`: what becomes of it |
 | how it is, as it is told | `status`; `reasons` says why it is not there |

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from clawft.link.patience import Patience
-from clawft.model import LOCAL, Call, Caller, Question
+from clawft.model import Call, Question
 
 UNCLEAR = "unclear"
 """Several agents have calls in flight, and nothing tells whose question this is."""
@@ -77,14 +77,6 @@ class Flight(Patience):
     def _answered(self, _: object) -> None:
         self.waiting -= 1
         self.release()
-
-
-def sharer(caller: Caller) -> Hashable:
-    """Who shares a server with others: a person with a token, or one agent of the person at this machine.
-
-    What a client calls itself tells agents without a session apart; one that lies only shares with itself.
-    """
-    return caller.principal if caller.principal != LOCAL else (caller.session, caller.client)
 
 
 def whose(flights: Collection[Flight], stream: int | None) -> Flight | str | None:

@@ -19,10 +19,10 @@ from clawft.errors import (
     ProtocolFailure,
 )
 from clawft.link.faults import Faults
+from clawft.link.share.gate import Gate, sharer
 from clawft.model import Era, Tool
 from clawft.upstream.backoff import Backoff, Comeback
-from clawft.upstream.flights import Flight, sharer
-from clawft.upstream.gate import Gate
+from clawft.upstream.flights import Flight
 from clawft.upstream.health import Health, HealthFinding
 from clawft.upstream.interest.interest import Interest
 from clawft.upstream.interest.telling import keep_told

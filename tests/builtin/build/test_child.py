@@ -16,6 +16,7 @@ from clawft.builtin import process
 from clawft.builtin.build import child
 from clawft.builtin.build.child import BuilderExit, LineCutter, run_lines
 from clawft.builtin.process import ProcessStart
+from clawft.link.process import STOP_SECONDS
 from tests.builtin.build.trusting import gone, until
 from tests.growth import grows_linearly
 from tests.requirements import requirement
@@ -73,7 +74,7 @@ async def test_the_deadline_ends_the_whole_group(folder: int, tmp_path: Path) ->
     ended = await asyncio.wait_for(running, 30)
     assert ended.timed_out
     assert out == ["so far"]
-    assert time.monotonic() - began < 1.5 + process.TERM_GRACE_S + 2 * process.DRAIN_S + 2
+    assert time.monotonic() - began < 1.5 + STOP_SECONDS + 2 * process.DRAIN_S + 2
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(pids) == 2
     await until(lambda: all(map(gone, pids)))

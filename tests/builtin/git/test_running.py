@@ -16,6 +16,7 @@ import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clawft.builtin.command_places import Turn
 from clawft.builtin.git import Bounds, GitSettings, git_tools
 from clawft.builtin.git import program as program_module
 from clawft.builtin.git.program import NO_PROTOCOL, GitProgram, environment, program
@@ -31,7 +32,7 @@ from tests.requirements import requirement
 
 pytestmark = pytest.mark.slow  # processes that take their time
 
-LIMITS = RunLimits(seconds=30, output_bytes=1000, error_bytes=1000)
+LIMITS = RunLimits(30, 1000, 1000, Turn(Caller()))
 
 
 async def until(true: Callable[[], bool], seconds: float = 10) -> None:

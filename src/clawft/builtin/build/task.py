@@ -15,6 +15,7 @@ from clawft.builtin.build.run_place import OpenFolder, find_program, open_where
 from clawft.builtin.build.runner import Runner, runner_named
 from clawft.builtin.build.tasks import DeclaredTask
 from clawft.builtin.cells import cell_for, worked_on
+from clawft.builtin.command_places import Turn, place
 from clawft.builtin.confine import check_regular
 from clawft.builtin.process import ProcessStart, clear_environment, start_failures
 from clawft.builtin.trust import ensure_trusted
@@ -41,10 +42,11 @@ async def run_task(
     try:
         check_path(MANIFEST, tool, where.path, places(ctx.workspace))
         await ensure_trusted(tool, ctx.workspace.resolve(), ctx)  # whose file says what is run
-        with _scratch() as scratch:
-            run = _Run(name, task, runner, where, scratch, ctx.workspace)
-            start = await asyncio.to_thread(_start, run, timeout_s or task.timeout_s, settings)
-            return await _heard(run, start, ctx)
+        async with place(Turn(ctx.caller), timeout_s or task.timeout_s) as seconds:
+            with _scratch() as scratch:
+                run = _Run(name, task, runner, where, scratch, ctx.workspace)
+                start = await asyncio.to_thread(_start, run, seconds, settings)
+                return await _heard(run, start, ctx)
     finally:
         os.close(where.folder)
 

@@ -5,6 +5,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from clawft.builtin.build.fit import first_of
 from clawft.builtin.build.output import fields_of
 from clawft.builtin.build.run import listen, output_of, with_log
@@ -13,6 +15,7 @@ from clawft.builtin.cargo.arguments import MANIFEST_PATH, WITH_JSON, argv_of, in
 from clawft.builtin.cargo.cell import cargo_cell
 from clawft.builtin.cargo.family import MANIFEST, Cargo, CargoOutput, CargoRequest
 from clawft.builtin.cargo.parser import CargoParser
+from clawft.builtin.command_places import Turn, place
 from clawft.builtin.confine import resolve
 from clawft.builtin.process import ProcessStart, clear_environment
 from clawft.builtin.trust import ensure_trusted
@@ -56,10 +59,11 @@ async def run_cargo(
     try:
         argv, ruling = await asyncio.to_thread(with_manifest_inside, argv, where.path, ctx.workspace)
         await ensure_trusted(tool, ruling, ctx)
-        request = await asyncio.to_thread(complete, request) if complete else request
-        start = await asyncio.to_thread(_start, argv, where, ruling, request, ctx.workspace)
-        parser = CargoParser(ctx.progress, json=tool in WITH_JSON)
-        return await _run(start, parser, request.secret, f"cargo-{tool}", ctx)
+        async with place(Turn(ctx.caller), request.timeout_s) as seconds:
+            request = await asyncio.to_thread(complete, request) if complete else request
+            start = await asyncio.to_thread(_start, argv, where, ruling, request, ctx.workspace)
+            parser = CargoParser(ctx.progress, json=tool in WITH_JSON)
+            return await _run(replace(start, timeout_s=seconds), parser, request.secret, f"cargo-{tool}", ctx)
     finally:
         os.close(where.folder)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from clawft.builtin.command_places import Turn
 from clawft.builtin.git.add import add, restore
 from clawft.builtin.git.blame import blame
 from clawft.builtin.git.branch import branch
@@ -47,4 +48,4 @@ RECIPES: tuple[Recipe, ...] = (
 
 def git_tools(settings: GitSettings) -> tuple[Callable[..., Any], ...]:
     """The tools, bound to these settings."""
-    return tuple(each.tool(lambda name, ctx: Git(name, settings, ctx)) for each in RECIPES)
+    return tuple(each.tool(lambda name, ctx: Git(name, settings, ctx, Turn(ctx.caller))) for each in RECIPES)

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from clawft.builtin.command_places import Turn, place
 from clawft.builtin.git.cell import CellSurroundings, cell_now, surroundings_of
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.hostile_config import FIXED, ConfigFindings, GitWork, check, find, read_listing
@@ -39,11 +40,13 @@ class Git(Struct, frozen=True):
     tool: str
     settings: GitSettings
     ctx: ToolContext
+    turn: Turn
 
     @asynccontextmanager
     async def open(self, path: str, work: GitWork = GitWork.LOOK) -> AsyncGenerator["Repo"]:
         """The repository around `path`, checked for this work. Raises a ToolError that says what is wrong."""
-        found = await asyncio.to_thread(self._find, path)
+        async with place(self.turn, self.settings.bounds.seconds):  # this is work, too
+            found = await asyncio.to_thread(self._find, path)
         # Opened here and not in the thread: a thread goes on when the call is cancelled, and nobody would close it.
         folder = os.open(found.repository.top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -73,7 +76,7 @@ class Git(Struct, frozen=True):
         bounds = self.settings.bounds
         seconds = bounds.network_seconds if purpose.protocols else bounds.seconds
         memory = 0 if purpose.trusted else bounds.memory_bytes
-        return RunLimits(seconds, bounds.output_bytes, bounds.error_bytes, memory)
+        return RunLimits(seconds, bounds.output_bytes, bounds.error_bytes, self.turn, memory)
 
 
 class _Found(Struct, frozen=True):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from clawft.builtin import process
+from clawft.builtin.command_places import Turn, place
 from clawft.builtin.process import ProcessStart, start_failures
 from clawft.builtin.tail import Tail
 from clawft.errors import ExecutionFailed
@@ -38,11 +39,12 @@ class GitOutput(Struct, frozen=True):
 
 
 class RunLimits(Struct, frozen=True):
-    """Of one run."""
+    """Of one run, and whose it is."""
 
     seconds: float
     output_bytes: int
     error_bytes: int
+    turn: Turn
     memory_bytes: int = 0
     """0: as much as it likes."""
 
@@ -60,18 +62,19 @@ async def run(
 ) -> GitOutput:
     """Run to the end. ExecutionFailed at the deadline, or if there is more output than the bound."""
     heard = _Heard(limits, listen)
-    start = ProcessStart(
-        argv,
-        folder,
-        env,
-        limits.seconds,
-        stdin,
-        tied=False,  # who is: `GitProgram.tied`
-        cell=cell,
-        memory_bytes=limits.memory_bytes,
-    )
-    with start_failures(tool, "git"):
-        ended = await process.run(start, heard.stdout, heard.stderr)
+    async with place(limits.turn, limits.seconds) as seconds:
+        start = ProcessStart(
+            argv,
+            folder,
+            env,
+            seconds,
+            stdin,
+            tied=False,  # who is: `GitProgram.tied`
+            cell=cell,
+            memory_bytes=limits.memory_bytes,
+        )
+        with start_failures(tool, "git"):
+            ended = await process.run(start, heard.stdout, heard.stderr)
     if ended.had_enough:
         raise ExecutionFailed(
             f"{tool}: git gave more than {limits.output_bytes} bytes",

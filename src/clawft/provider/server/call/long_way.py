@@ -20,6 +20,7 @@ from clawft.errors import (
     NotConnected,
 )
 from clawft.link.base import OutgoingRequest
+from clawft.link.share.gate import sharer
 from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Caller, Era, Kind, Reply, Tool
 from clawft.provider.server import relay
@@ -32,7 +33,7 @@ from clawft.provider.server.progress_following import ProgressFollowing
 from clawft.provider.server.question import carried_state
 from clawft.provider.server.question.server_questions import ServerQuestions, may_park
 from clawft.provider.server.question.urls import ask_for_urls, consented, login_wanted
-from clawft.upstream.flights import Flight, sharer
+from clawft.upstream.flights import Flight
 from clawft.upstream.interest.interest import TELL_SECONDS
 from clawft.upstream.session.peer import UnfinishedResult, read_wanted
 from clawft.upstream.session.session import Session

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import LinkClosed, LinkError, ProcessExited, ProtocolFailure, SessionLost, WireError
+from clawft.link.share.gate import sharer
 from clawft.model import LOCAL, Call, Caller, Era, Errand, Reply
-from clawft.upstream.flights import sharer
 from clawft.upstream.session.paging import MAX_ITEMS
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR

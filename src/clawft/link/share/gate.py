@@ -1,6 +1,6 @@
-"""How many calls one server gets at a time: some run, some wait, the rest are told at once that it is busy.
+"""How many calls one server, or this machine, gets at a time: some run, some wait, the rest are told that it is busy.
 
-Whoever comes alone never notices. Where several callers want the same server, they take turns; one who has nothing
+Whoever comes alone never notices. Where several callers want the same, they take turns; one who has nothing
 running there need not wait until the calls of somebody else end; and where all waiting places are taken, the last of
 whoever has most of them gives way.
 """
@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Hashable
 
 from clawft.errors import Busy
+from clawft.model import LOCAL, Caller
 
 MAX_RUNNING = 64
 MAX_QUEUED = 256
@@ -25,17 +26,30 @@ _Turn = asyncio.Future[None]
 _LAST_MOMENT = 0.01  # a call that gets its turn in it could only begin, and then be given up
 
 
+def sharer(caller: Caller) -> Who:
+    """Who shares with others: a person with a token, or one agent of the person at this machine.
+
+    What a client calls itself tells agents without a session apart; one that lies only shares with itself.
+    """
+    return caller.principal if caller.principal != LOCAL else (caller.session, caller.client)
+
+
 class Gate:
     def __init__(
         self,
-        server: str,
+        name: str,
         running: int = MAX_RUNNING,
         queued: int = MAX_QUEUED,
         quiet: Callable[[], None] = lambda: None,
         runs: Callable[[Who], bool] = lambda who: True,
+        advice: str = "send fewer calls at a time, or raise timeout_ms of the server",
     ) -> None:
-        """`quiet` is told when the last call has ended, `runs` says whether someone has a call running."""
-        self._server = server
+        """`quiet` is told when the last call has ended, `runs` says whether someone has a call running.
+
+        `advice` is for whoever waited all the time it had.
+        """
+        self._name = name
+        self._advice = advice
         self._quiet = quiet
         self._runs = runs
         self._running_limit = running
@@ -52,15 +66,19 @@ class Gate:
         self.running += 1
         return True
 
-    async def enter(self, who: Who = "") -> None:
-        """Raises Busy when running and waiting places are all taken."""
+    async def enter(self, who: Who = "", *, begun: bool = False) -> None:
+        """Raises Busy when running and waiting places are all taken.
+
+        One that has `begun` comes here again for its next step: it is never refused, and comes before its caller's
+        others. So there are not many of these.
+        """
         if self.try_enter():
             return
         if self._has_room_beside() and who not in self._queues and not self._runs(who):
             self.running += 1
             return
         turn: _Turn = asyncio.get_running_loop().create_future()
-        self._queue(who, turn)
+        self._queue(who, turn, begun)
         try:
             await turn
         except asyncio.CancelledError:
@@ -70,12 +88,12 @@ class Gate:
                 self.leave()  # the place was given to us while we were leaving
             raise
 
-    async def enter_within(self, seconds: float, who: Who = "") -> float:
+    async def enter_within(self, seconds: float, who: Who = "", *, begun: bool = False) -> float:
         """The same; what is left of so much time once there is a place. Raises Busy, also when none is."""
         began = time.monotonic()
         try:
             async with asyncio.timeout(seconds):
-                await self.enter(who)
+                await self.enter(who, begun=begun)
         except TimeoutError:
             raise self._waited(seconds) from None
         left = seconds - (time.monotonic() - began)
@@ -107,10 +125,14 @@ class Gate:
                 return True
         return False
 
-    def _queue(self, who: Who, turn: _Turn) -> None:
-        if self._queued >= self._queue_limit:
+    def _queue(self, who: Who, turn: _Turn, begun: bool) -> None:
+        if self._queued >= self._queue_limit and not begun:
             self._make_room(who)
-        self._queues.setdefault(who, deque()).append(turn)
+        turns = self._queues.setdefault(who, deque())
+        if begun:
+            turns.appendleft(turn)
+        else:
+            turns.append(turn)
         self._queued += 1
 
     def _make_room(self, who: Who) -> None:
@@ -142,12 +164,12 @@ class Gate:
 
     def _waited(self, seconds: float) -> Busy:
         return Busy(
-            f"{self._server} is busy: the call waited {seconds * 1000:.0f} ms for its turn, all the time it has",
-            hint="send fewer calls at a time, or raise timeout_ms of the server",
+            f"{self._name} is busy: the call waited {seconds * 1000:.0f} ms for its turn, all the time it has",
+            hint=self._advice,
         )
 
     def _busy(self) -> Busy:
         return Busy(
-            f"{self._server} is busy: {self._running_limit} calls run and {self._queue_limit} wait",
+            f"{self._name} is busy: {self._running_limit} calls run and {self._queue_limit} wait",
             hint="try again when some have finished",
         )

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 import pytest
 
 from clawft.errors import Busy
-from clawft.upstream.gate import MAX_BESIDE, Gate
+from clawft.link.share.gate import MAX_BESIDE, Gate
 from tests.requirements import requirement
 
 
@@ -115,6 +115,20 @@ async def test_whoever_stops_waiting_gives_their_place_back() -> None:
     assert hall.gate.running == 0
     await hall.send(*"aaa")
     assert hall.inside["a"] == 1
+    for task in hall.tasks:
+        task.cancel()
+
+
+@requirement("QUAL-12")
+async def test_one_that_has_begun_is_not_refused_and_comes_first() -> None:
+    hall = Hall(running=1, queued=2)
+    await hall.send(*"aaa")
+    step = asyncio.create_task(hall.gate.enter("a", begun=True))
+    await asyncio.sleep(0)
+    with pytest.raises(Busy):
+        await hall.gate.enter("a")
+    await hall.end("a")
+    assert (step.done(), hall.came) == (True, ["a"])
     for task in hall.tasks:
         task.cancel()
 
