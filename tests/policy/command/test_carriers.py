@@ -224,6 +224,7 @@ ASKED: dict[str, list[str]] = {
 
 UNSEEN = [
     "find ~ -name id_rsa -exec cat {} +",
+    "tar c ~",
     "LD_PRELOAD=/tmp/x.so ls",
     "docker exec web rm -rf /",
     "python3 -c \"__import__('os').system('r' 'm'[::1] + chr(32) + '-rf /')\"",

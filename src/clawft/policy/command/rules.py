@@ -42,8 +42,16 @@ _POWER = frozenset({"shutdown", "reboot", "poweroff", "halt"})
 _POWER_VERBS = frozenset({"poweroff", "reboot", "halt", "kexec", "rescue", "emergency"})
 _OWNERSHIP = frozenset({"chmod", "chown", "chgrp", "setfacl", "chattr", "chflags"})
 _WORLD_WRITABLE = re.compile(r"0?[0-7]{2}[2367]|[ugo]*[ao][ugo]*[+=][rxX]*w.*|\+[rxX]*w.*")
-_USES_KEYS = frozenset("ssh sftp ssh-add ssh-keygen ssh-copy-id git".split())
-_ONLY_NAMES = frozenset("ls stat test [ [[ mkdir cd chmod chown touch file pushd find".split())
+_USES_KEYS = frozenset("ssh sftp ssh-add ssh-keygen ssh-copy-id autossh mosh sshfs git".split())
+_USED_BY: dict[str, str] = {
+    "scp": "-i -F",
+    "kubectl": "--kubeconfig",
+    "helm": "--kubeconfig",
+    "ansible": "--private-key --key-file",
+    "ansible-playbook": "--private-key --key-file",
+}
+"""The value of one of these options is a key that is used, and not shown."""
+_ONLY_NAMES = frozenset("ls tree du stat test [ [[ mkdir cd chmod chown touch file pushd find".split())
 _TAKES_PATTERN = frozenset("grep egrep fgrep zgrep rg ag sed awk gawk".split())
 _HISTORY_EDITORS = frozenset({"rm", "shred", "unlink", "ln", "cp", "mv"})
 _HISTORY_OFF = re.compile(r"HISTFILE(=(/dev/null)?)?|HISTSIZE=0|HISTFILESIZE=0")
@@ -152,7 +160,7 @@ def _reads_secrets(command: Command) -> bool:
     if command.name == "gpg" and any(option.startswith("--export-secret") for option in command.options()):
         return True
     skipped = command.operands()[:1] if command.name in _TAKES_PATTERN else []
-    skipped += option_values(command.words, "-i -F") if command.name == "scp" else []
+    skipped += option_values(command.words, _USED_BY.get(command.name, ""))
     words = [
         word for word in (*_own_arguments(command), *command.reads) if word not in skipped and not word.endswith(".pub")
     ]
@@ -162,7 +170,7 @@ def _reads_secrets(command: Command) -> bool:
 def _own_arguments(command: Command) -> list[str]:
     """Without those that a shell would give to a program behind, which only uses a key."""
     words: list[str] = []
-    own = not command.name.startswith("-")
+    own = not command.name.startswith("-") and not command.name.isdigit()  # `ssh -p 22 …`: no program but a value
     for before, word in zip(command.words, command.arguments, strict=False):
         if command.no_shell and before in _OPERATORS:
             own = word not in _USES_KEYS and word not in _ONLY_NAMES
