@@ -6,7 +6,7 @@ from any reader of its command line.
 | what | where |
 |---|---|
 | may this line run? | here, by the rules of `rules` |
-| its words, as a shell splits them | `lexer`; what names and braces stand for: `expansion` |
+| its words, as a shell splits them | `lexer`, with the `line_state`; what names and braces stand for: `expansion` |
 | the commands of a line | `shell`, as `parsed_command` |
 | the program each of them runs in the end | `program`, behind wrappers and inner shells |
 | programs that run what their arguments say | `carriers` is the table, `carried` reads by it |

@@ -10,12 +10,11 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from clawft.policy.command.expansion import TooComplex, braces, unescaped
+from clawft.policy.command.line_state import LineState
 from clawft.policy.command.parsed_command import Command
 from clawft.policy.command.speech import SPEAKERS, spoken
 
 MAX_NESTING = 8
-MAX_EXPANDED = 262_144
-MAX_TOKENS = 20_000
 MAX_SEPARATORS = 8
 
 UNKNOWN_OUTPUT = "$(…)"
@@ -53,31 +52,8 @@ class Redirect(Struct, frozen=True):
 
 
 Token = Word | Operator | Redirect
-ReadText = Callable[[str, "LineState", int], list[Command]]
+ReadText = Callable[[str, LineState, int], list[Command]]
 ReadList = Callable[["Lexer"], list[Command]]
-
-
-class LineState:
-    """What the whole line has in common: variables set so far, the folder it changed to, how much work it made."""
-
-    __slots__ = ("commands", "expanded", "folder", "known", "tokens")
-
-    def __init__(self) -> None:
-        self.known: dict[str, str] = {}
-        self.folder = ""
-        self.expanded = 0
-        self.tokens = 0
-        self.commands = 0
-
-    def spend(self, characters: int) -> None:
-        self.expanded += characters
-        if self.expanded > MAX_EXPANDED:
-            raise TooComplex
-
-    def count_token(self) -> None:
-        self.tokens += 1
-        if self.tokens > MAX_TOKENS:
-            raise TooComplex
 
 
 class Lexer:

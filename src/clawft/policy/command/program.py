@@ -24,7 +24,8 @@ from clawft.policy.command.carriers import (
 from clawft.policy.command.download import run_downloads
 from clawft.policy.command.expansion import TooComplex
 from clawft.policy.command.languages import meaning
-from clawft.policy.command.lexer import MAX_NESTING, UNKNOWN_OUTPUT, LineState
+from clawft.policy.command.lexer import MAX_NESTING, UNKNOWN_OUTPUT
+from clawft.policy.command.line_state import LineState
 from clawft.policy.command.parsed_command import Command
 from clawft.policy.command.place import place, without_unknown
 from clawft.policy.command.shell import MAX_COMMANDS, read_text

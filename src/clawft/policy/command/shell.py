@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from clawft.policy.command.carriers import RUN_VARIABLES
 from clawft.policy.command.expansion import TooComplex
-from clawft.policy.command.lexer import Lexer, LineState, Operator, Redirect, Word
+from clawft.policy.command.lexer import Lexer, Operator, Redirect, Word
+from clawft.policy.command.line_state import LineState
 from clawft.policy.command.parsed_command import Command
 from clawft.policy.command.place import place
 

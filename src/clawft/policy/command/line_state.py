@@ -1,0 +1,29 @@
+"""What a whole command line has in common while it is read: what it has set so far, and how much work it made."""
+
+from clawft.policy.command.expansion import TooComplex
+
+MAX_EXPANDED = 262_144
+MAX_TOKENS = 20_000
+
+
+class LineState:
+    """What the whole line has in common: variables set so far, the folder it changed to, how much work it made."""
+
+    __slots__ = ("commands", "expanded", "folder", "known", "tokens")
+
+    def __init__(self) -> None:
+        self.known: dict[str, str] = {}
+        self.folder = ""
+        self.expanded = 0
+        self.tokens = 0
+        self.commands = 0
+
+    def spend(self, characters: int) -> None:
+        self.expanded += characters
+        if self.expanded > MAX_EXPANDED:
+            raise TooComplex
+
+    def count_token(self) -> None:
+        self.tokens += 1
+        if self.tokens > MAX_TOKENS:
+            raise TooComplex
