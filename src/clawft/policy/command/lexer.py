@@ -23,7 +23,7 @@ HOME = "~"
 _PLAIN = re.compile(r"[^\s'\"\\`$;&|<>()]+")
 _IN_QUOTES = re.compile(r"[^\"\\`$]+")
 _BLANK = re.compile(r"(?:[^\S\n]|\\\n)+")
-_REDIRECT = re.compile(r"\d{0,4}(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>)|(&>>|&>)")
+_REDIRECT = re.compile(r"(\d{0,4})(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>)|(&>>|&>)")
 _OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|\|&|[;&|\n()]")
 _BACKTICKS = re.compile(r"([^`\\]*(?:\\.[^`\\]*)*)`?", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
@@ -49,6 +49,8 @@ class Operator(Struct, frozen=True):
 
 class Redirect(Struct, frozen=True):
     text: str
+    descriptor: str = ""
+    """Its number, if it is given."""
 
 
 Token = Word | Operator | Redirect
@@ -87,7 +89,7 @@ class Lexer:
             return Word((UNKNOWN_OUTPUT,))
         if redirect := _REDIRECT.match(text, self.at):
             self.at = redirect.end()
-            return Redirect(redirect[1] or redirect[2])
+            return Redirect(redirect[2] or redirect[3], redirect[1] or "")
         if operator := _OPERATOR.match(text, self.at):
             self.at = self._bodies.pop(self.at, operator.end())
             return Operator(operator[0])

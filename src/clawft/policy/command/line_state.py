@@ -7,12 +7,13 @@ MAX_TOKENS = 20_000
 
 
 class LineState:
-    """What the whole line has in common: variables set so far, the folder it changed to, how much work it made."""
+    """Variables set so far, files opened to stay open, the folder it changed to, how much work it made."""
 
-    __slots__ = ("commands", "expanded", "folder", "known", "tokens")
+    __slots__ = ("commands", "expanded", "folder", "known", "opened", "tokens")
 
     def __init__(self) -> None:
         self.known: dict[str, str] = {}
+        self.opened: dict[str, str] = {}
         self.folder = ""
         self.expanded = 0
         self.tokens = 0

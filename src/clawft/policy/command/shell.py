@@ -23,6 +23,8 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 _PASSED_OVER = frozenset({"if", "then", "else", "elif", "fi", "while", "until", "!"})
 _DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _GROUP_ENDS = {"}": "{", "done": "do"}
+ZSH_SOCKET = "/dev/tcp/"
+"""What `ztcp` of zsh opens, and tells the number of in `REPLY`, as other shells would spell it."""
 _NOT_A_FILE = re.compile(r"\d+-?|-")
 _DESCRIPTOR = re.compile(r"\{[A-Za-z_]\w*\}")
 """A variable for the number of what is opened: `{log}>file`."""
@@ -47,8 +49,8 @@ def _read_list(lexer: Lexer, closing: str) -> list[Command]:
         match token:
             case Word(fields):
                 sequence.words.extend(fields)
-            case Redirect(text):
-                sequence.redirect(text)
+            case Redirect(text, descriptor):
+                sequence.redirect(text, descriptor)
             case Operator(")") if closing and sequence.is_outermost():
                 break
             case Operator(text):
@@ -77,9 +79,9 @@ class _Sequence:
         first = next((word for word in self.words if word not in _PASSED_OVER), "")
         return not self._cases and first != "case" and self._in_no_parentheses()
 
-    def redirect(self, text: str) -> None:
+    def redirect(self, text: str, descriptor: str) -> None:
         if self.words and _DESCRIPTOR.fullmatch(self.words[-1]):
-            self.words.pop()
+            descriptor = f"${self.words.pop()}"  # as what uses it will spell it
         if text in ("<<", "<<-"):
             self._stdin += self._lexer.here_document(strip_tabs=text == "<<-")
             return
@@ -92,7 +94,13 @@ class _Sequence:
         self.words.extend(target.fields[1:])
         if text == "<<<":
             self._stdin += " ".join(target.fields)
-        elif not (text in (">&", "<&") and _NOT_A_FILE.fullmatch(name)):
+            return
+        opened = self._lexer.shared.opened
+        if text in (">&", "<&"):
+            name = opened.get(name.removesuffix("-"), name)
+        elif descriptor:
+            opened[descriptor] = name
+        if not (text in (">&", "<&") and _NOT_A_FILE.fullmatch(name)):
             (self._reads if text in ("<", "<&") else self._writes).append(name)
 
     def operator(self, text: str) -> None:
@@ -167,6 +175,8 @@ class _Sequence:
         if command.name in ("cd", "pushd"):
             target = next(iter(command.operands()), "~")
             shared.folder = "" if target == "-" else place(target, shared.folder)
+        elif command.name == "ztcp":
+            shared.opened["${REPLY}"] = ZSH_SOCKET
         elif command.name in _DECLARES:
             for word in command.arguments:
                 self._assign(word)
