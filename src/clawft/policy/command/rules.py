@@ -9,10 +9,11 @@ from clawft.model import Allow, Ask, Deny, Verdict
 from clawft.policy.command.carried import option_values
 from clawft.policy.command.carriers import PRIVILEGE
 from clawft.policy.command.download import DOWNLOADERS, asks_cloud
+from clawft.policy.command.erasing import erased
 from clawft.policy.command.expansion import TooComplex
 from clawft.policy.command.parsed_command import Command
 from clawft.policy.command.place import PlaceKind, is_disk, is_secret, is_startup, kind_of
-from clawft.policy.command.program import is_opaque, programs, runs_its_input, runs_output, searched
+from clawft.policy.command.program import programs, runs_its_input, runs_output
 from clawft.policy.command.remote import serves_a_shell
 from clawft.policy.command.speech import SPEAKERS
 from clawft.policy.command.written import written
@@ -32,8 +33,6 @@ class CommandRule(Struct, frozen=True):
 
 # ── what a program would do ──────────────────────────────────────────────────────────────────────────────────────────
 
-_ERASERS = frozenset({"rm", "srm", "grm", "remove-item"})
-_ERASES_ALWAYS = frozenset({"rimraf", "shred", "wipe", "trash"})
 _DISK_TOOLS = re.compile(
     r"mkfs(\..*)?|mke2fs|mkswap|wipefs|blkdiscard|fdisk|sfdisk|gdisk|sgdisk|parted|hdparm|cryptsetup|nvme|newfs.*|format"
 )
@@ -62,25 +61,9 @@ _OPERATORS = frozenset({"&&", "||", "|", ";", "&"})
 _MAX_PIECES = 16
 
 
-def _erased(command: Command) -> list[str]:
-    """The places it would erase with all they contain."""
-    name = command.name
-    if name in _ERASES_ALWAYS:
-        return command.operands()
-    if name in _ERASERS or is_opaque(command):
-        return command.operands() if command.has_flag("rR", "--recursive") else []
-    if name in ("find", "gfind") and "-delete" in command.arguments:
-        return searched(command)
-    if name in ("mv", "gmv"):
-        return command.operands()[:-1]
-    if name == "rsync" and any(option.startswith("--del") for option in command.options()):
-        return command.operands()[-1:]
-    return []
-
-
 def _erases(*kinds: PlaceKind) -> Callable[[Command], bool]:
     def test(command: Command) -> bool:
-        return any(kind_of(word, command.folder) in kinds for word in _erased(command))
+        return any(kind_of(word, command.folder) in kinds for word in erased(command))
 
     return test
 

@@ -9,6 +9,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clawft.policy.command.assigning import assigned
 from clawft.policy.command.carriers import RUN_VARIABLES
 from clawft.policy.command.expansion import TooComplex
 from clawft.policy.command.lexer import Lexer, Operator, Redirect, Word
@@ -180,6 +181,8 @@ class _Sequence:
         elif command.name in _DECLARES:
             for word in command.arguments:
                 self._assign(word)
+        for name, value in assigned(command, shared.known.get("IFS", "")):
+            shared.known[name] = value
 
     def _pipe(self, stages: tuple[Command, ...]) -> None:
         self._fed += stages
@@ -189,7 +192,7 @@ class _Sequence:
     def _assign(self, word: str) -> bool:
         assignment = _ASSIGNMENT.fullmatch(word)
         if assignment is not None:
-            self._lexer.shared.known[assignment[1]] = assignment[2]
+            self._lexer.shared.set(assignment[1], assignment[2])
         return assignment is not None
 
     def _note(self, word: str) -> None:
