@@ -13,7 +13,7 @@ from any reader of its command line.
 | texts in other languages | `languages` brings them to commands; `code` for inline code |
 | what a line says, writes, downloads, hands to others | `speech`, `written`, `download`, `remote` |
 | a word that names a file | `place` |
-| what a command erases | `erasing` |
+| what a command erases; what of it outlasts it | `erasing`; `lasting` |
 
 To add a rule: a function and a row in `RULES` of `rules`. To add a program that runs others: a row in `carriers`.
 """

@@ -11,8 +11,9 @@ from clawft.policy.command.carriers import PRIVILEGE
 from clawft.policy.command.download import DOWNLOADERS, asks_cloud
 from clawft.policy.command.erasing import erased
 from clawft.policy.command.expansion import TooComplex
+from clawft.policy.command.lasting import lasts
 from clawft.policy.command.parsed_command import Command
-from clawft.policy.command.place import PlaceKind, is_disk, is_secret, is_startup, kind_of
+from clawft.policy.command.place import PlaceKind, is_disk, is_secret, kind_of
 from clawft.policy.command.program import programs, runs_its_input, runs_output
 from clawft.policy.command.remote import serves_a_shell
 from clawft.policy.command.speech import SPEAKERS
@@ -178,12 +179,6 @@ def _shares_root(command: Command) -> bool:
     return any(not _HOST_ROOT.isdisjoint(parts) and _READ_ONLY.isdisjoint(parts) for parts in mounts)
 
 
-def _persists(command: Command) -> bool:
-    if command.name == "crontab":
-        return not command.has_flag("lh") and len(command.words) > 1
-    return any(is_startup(target, command.folder) for target in written(command))
-
-
 def _gains_privilege(command: Command) -> bool:
     return command.name in PRIVILEGE
 
@@ -204,7 +199,7 @@ RULES: tuple[CommandRule, ...] = (
     CommandRule("wipe-history", "it would remove the traces of what was run", _wipes_history),
     CommandRule("read-secrets", "it would read private keys or credentials", _reads_secrets),
     CommandRule("cloud-metadata", "it would ask the cloud for the credentials of this machine", asks_cloud),
-    CommandRule("persist", "it would change what runs, or who may log in, from now on", _persists, asks=True),
+    CommandRule("persist", "it would change what runs, or who may log in, from now on", lasts, asks=True),
     CommandRule("privilege", "it asks for the rights of another user", _gains_privilege, asks=True),
     CommandRule(
         "empty-variable", "it would erase the whole file system if that variable is empty", _erases("maybe-root"), True
