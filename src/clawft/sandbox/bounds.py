@@ -40,8 +40,10 @@ MOVED = (
 DECIDING = (
     ".git/hooks .git/config .git/config.worktree .git/commondir .clawft .mcp.json .husky .vscode/tasks.json "
     ".vscode/settings.json .vscode/launch.json .vscode/mcp.json .cursor/mcp.json .cursor/hooks.json "
-    ".claude/settings.json .claude/settings.local.json .gemini/settings.json .codex/config.toml .zed/settings.json "
-    ".zed/tasks.json .kiro/settings/mcp.json .roo/mcp.json opencode.json"
+    ".claude/settings.json .claude/settings.local.json .claude/hooks .gemini/settings.json .codex/config.toml "
+    ".zed/settings.json .zed/tasks.json .kiro/settings/mcp.json .roo/mcp.json .qwen/settings.json .amazonq/mcp.json "
+    ".junie/mcp/mcp.json .trae/mcp.json .windsurf/mcp.json .continue/mcpServers opencode.json opencode.jsonc "
+    ".devcontainer .devcontainer.json .idea/workspace.xml .idea/runConfigurations"
 ).split()
 """In the workspace: what decides which programs run later, and outside of any sandbox."""
 
