@@ -322,6 +322,9 @@ async def test_a_search_takes_no_file_apart(call: CallTool, workspace: Path, reg
         *(".git/hooks/pre-commit", ".clawft/tasks.toml", "sub/.GIT/config", "door/config", "door/new/x"),
         *(".mcp.json", ".vscode/tasks.json", ".claude/settings.json", ".cursor/mcp.json", ".husky/pre-commit"),
         *(".vscode/./tasks.json", "a/../.vscode/tasks.json", "sub/.VSCode/Tasks.json", "window/tasks.json"),
+        *(".devcontainer/devcontainer.json", ".devcontainer.json", ".idea/workspace.xml", "sub/opencode.jsonc"),
+        *(".qwen/settings.json", ".amazonq/mcp.json", ".junie/mcp/mcp.json", ".trae/mcp.json", ".windsurf/mcp.json"),
+        *(".continue/mcpServers/x.yaml", ".claude/hooks/x.sh", ".idea/runConfigurations/x.xml"),
         *(".v\u017fcode/tasks.json", ".vs\u200ccode/tasks.json", ".\uff4dcp.json", ".mcp.json.", ".husky /x"),
     ],
 )

@@ -115,6 +115,26 @@ def test_what_decides_which_programs_run_later_stays_as_it_is(house: House, leve
         assert house.attack("free", "write", str(house.workspace / name))
 
 
+STEERING_BELOW = (
+    *("sub/.git/hooks/post-checkout", "sub/.vscode/tasks.json", "sub/.mcp.json", ".idea/workspace.xml"),
+    *(".git/modules/lib/config", ".git/worktrees/other/config.worktree", ".devcontainer/devcontainer.json"),
+)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", ["bwrap"])
+def test_what_decides_a_folder_further_down_stays_as_it_is(house: House, level: str) -> None:
+    for name in STEERING_BELOW:
+        (house.workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (house.workspace / name).write_text("{}")
+    for name in STEERING_BELOW:
+        assert not house.attack(level, "write", str(house.workspace / name)), name
+        assert house.attack("free", "write", str(house.workspace / name)), name
+    for name in ("sub/new", "sub/.vscode/new.json", ".git/modules/lib/index"):
+        assert house.attack(level, "write", str(house.workspace / name)), name
+    assert not house.attack(level, "move", str(house.workspace / "sub"), str(house.workspace / "aside"))
+
+
 @requirement("POOL-22")
 @pytest.mark.parametrize("level", ["bwrap"])
 def test_what_decides_cannot_be_moved_to_make_room_for_another(house: House, level: str) -> None:

@@ -10,5 +10,7 @@
 | the start of a server | `launch` |
 | a task that is handed over | `delegation` |
 
+Where people keep their secrets, for the sandbox too, is the table of `secret_places`.
+
 To add a rule: a function beside its kind, and a row in `RULES` of that file.
 """

@@ -60,7 +60,7 @@ def may_match(glob: str, text: str) -> bool:
     """One glob of a stranger against one short text; nothing is compiled or kept. `[…]` counts as any character."""
     if len(glob) > MAX_HOSTILE_GLOB:
         return True
-    atoms = re.sub(r"\[[^\]]*\]", "?", glob)
+    atoms = re.sub(r"\[[^\]]*\]", "?", glob) if "[" in glob else glob
     at = here = mark = 0
     star = -1
     while here < len(text):

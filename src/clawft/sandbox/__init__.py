@@ -3,7 +3,7 @@
 | what | where |
 |---|---|
 | what a child may touch | `bounds`, with `home_places` and where its `program` lies; `settled_rules` for this disk |
-| what of a workspace nobody but a person writes | `deciding` |
+| what of a workspace nobody but a person writes | `deciding`; what of it lies further down: `deciding_below` |
 | what holds it | `probe` finds the means, `means` remembers them: `bwrap` or `landlock`, `seccomp`, `split_folder` |
 | a command to start | `cell` puts both together, with its `pipes` and a `temporary` folder |
 | a network of a few hosts | `door`, opened inside by `opening` |

@@ -12,6 +12,8 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from clawft.policy.secret_places import SECRETS
+
 PathAccess = Literal["hide", "empty", "read", "write", "stay", "near", "link", "bare"]
 """What a child finds at a path.
 
@@ -28,57 +30,6 @@ PathAccess = Literal["hide", "empty", "read", "write", "stay", "near", "link", "
 
 ANY_HOST = "*"
 
-KEYS = (
-    ".ssh .aws .gnupg .azure .kube .docker .password-store .vault-token .terraform.d .terraformrc .netrc .authinfo "
-    ".authinfo.gpg .git-credentials .pypirc .pgpass .my.cnf .s3cfg .boto .databrickscfg .snowflake .kaggle .fly "
-    ".oci .ibmcloud .aliyun .pulumi .argocd .cloudflared .ngrok2 .tsh .step .sentryclirc .putty .vnc .msmtprc "
-    ".subversion/auth .gem/credentials .cargo/credentials.toml .cargo/credentials .composer/auth.json .huggingface "
-    ".streamlit/secrets.toml .cache/huggingface/token .local/share/uv/credentials .local/share/com.vercel.cli "
-    ".local/share/jupyter/runtime .config/gcloud .config/gh .config/hub .config/glab-cli .config/doctl "
-    ".config/hcloud .config/scw .config/openstack .config/heroku .config/stripe .config/netlify .config/.wrangler "
-    ".config/argocd .config/ngrok .config/pulumi .config/rclone .config/filezilla .config/syncthing .config/sops "
-    ".config/age .config/containers .config/composer/auth.json .config/git/credentials .pki .Xauthority "
-    ".ICEauthority"
-).split()
-RINGS = (
-    ".1password .gnome2/keyrings .local/share/keyrings .local/share/kwalletd .local/share/password-store "
-    ".local/share/gopass .config/op .config/1Password .config/Bitwarden .config/gopass .config/keepassxc .electrum "
-    ".bitcoin .litecoin .dogecoin .ethereum .bitmonero .config/solana .config/Exodus .config/atomic "
-    ".foundry/keystores"
-).split()
-"""Key rings and wallets."""
-AGENTS = (
-    ".claude/.credentials.json .claude/settings.json .claude/history.jsonl .claude/projects .claude.json "
-    ".config/Claude .cursor/mcp.json .cursor/chats .codex/auth.json .codex/config.toml .codex/history.jsonl "
-    ".codex/sessions .gemini/oauth_creds.json .gemini/settings.json .gemini/tmp .qwen/oauth_creds.json "
-    ".qwen/settings.json .kiro/settings .codeium .continue .copilot .mcp-auth .config/github-copilot "
-    ".config/opencode .local/share/opencode .config/goose .local/share/goose .config/zed .config/amp "
-    ".config/io.datasette.llm .config/Code/User .config/Cursor/User .config/VSCodium/User .config/Windsurf/User "
-    ".aider.chat.history.md .aider.input.history"
-).split()
-"""Other agents and editors: their configurations name tokens of servers, their histories are conversations."""
-TALKS = (
-    ".mozilla .librewolf .waterfox .zen .floorp .thunderbird .cache/mozilla .cache/google-chrome .cache/chromium "
-    ".config/google-chrome .config/chromium .config/BraveSoftware .config/microsoft-edge .config/vivaldi "
-    ".config/opera .config/librewolf .config/zen .config/Signal .config/Slack .config/discord .config/Element "
-    ".config/teams .config/evolution .local/share/evolution .local/share/TelegramDesktop .var/app snap"
-).split()
-"""Browsers, mail, messengers."""
-HISTORIES = (
-    ".bash_history .zsh_history .zhistory .histfile .sh_history .ash_history .local/share/fish/fish_history "
-    ".local/share/zsh/history .local/state/zsh/history .local/state/bash/history .config/zsh/.zsh_history "
-    ".config/nushell/history.txt .python_history .ipython/profile_default/history.sqlite .node_repl_history "
-    ".psql_history .mysql_history .sqlite_history .rediscli_history .mongosh .dbshell .irb_history .lesshst "
-    ".viminfo"
-).split()
-DAEMONS = ".colima .lima .rd .orbstack .minikube .podman".split()
-"""Whoever reaches one of their sockets starts what he likes, outside of any sandbox."""
-OURS = (".clawft",)
-"""With everybody's tokens in it, also while CLAWFT_HOME names another folder."""
-
-SECRETS = (*OURS, *KEYS, *RINGS, *AGENTS, *TALKS, *HISTORIES, *DAEMONS)
-"""Below the home folder: what a server has no business with unless its table names it."""
-
 MOVED = (
     "AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE AZURE_CONFIG_DIR BOTO_CONFIG CLOUDSDK_CONFIG DOCKER_CONFIG "
     "GH_CONFIG_DIR GNUPGHOME GOOGLE_APPLICATION_CREDENTIALS HF_TOKEN_PATH HISTFILE KUBECONFIG NETRC "
@@ -89,8 +40,10 @@ MOVED = (
 DECIDING = (
     ".git/hooks .git/config .git/config.worktree .git/commondir .clawft .mcp.json .husky .vscode/tasks.json "
     ".vscode/settings.json .vscode/launch.json .vscode/mcp.json .cursor/mcp.json .cursor/hooks.json "
-    ".claude/settings.json .claude/settings.local.json .gemini/settings.json .codex/config.toml .zed/settings.json "
-    ".zed/tasks.json .kiro/settings/mcp.json .roo/mcp.json opencode.json"
+    ".claude/settings.json .claude/settings.local.json .claude/hooks .gemini/settings.json .codex/config.toml "
+    ".zed/settings.json .zed/tasks.json .kiro/settings/mcp.json .roo/mcp.json .qwen/settings.json .amazonq/mcp.json "
+    ".junie/mcp/mcp.json .trae/mcp.json .windsurf/mcp.json .continue/mcpServers opencode.json opencode.jsonc "
+    ".devcontainer .devcontainer.json .idea/workspace.xml .idea/runConfigurations"
 ).split()
 """In the workspace: what decides which programs run later, and outside of any sandbox."""
 

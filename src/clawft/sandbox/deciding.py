@@ -2,11 +2,11 @@
 
 from clawft.sandbox.bounds import DECIDING
 
-NEVER_WRITTEN = (".git", *DECIDING)
+NEVER_WRITTEN = tuple(name.lower() for name in (".git", *DECIDING))
 """By tools that write files themselves: in a repository only git has something to write, and there are more places
 than the listed ones that make it run something."""
 
-_FOLDERS = {name[:at] for name in DECIDING for at, letter in enumerate(name) if letter == "/"}
+_FOLDERS = {name[:at] for name in NEVER_WRITTEN for at, letter in enumerate(name) if letter == "/"}
 """Those that have one of them in it."""
 
 

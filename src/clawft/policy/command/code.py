@@ -64,7 +64,13 @@ _CONNECTS = re.compile(
     r"socket\.socket\(|TCPSocket|fsockopen\(|IO::Socket|use Socket|\bnet\.(?:connect|Socket|createConnection)"
 )
 _RUN_TICKS = frozenset({"perl", "ruby", "php"})
-_SHELL_FOR_OTHERS = re.compile(r"\bdup2\b|pty\.spawn|/bin/(?:ba|da|z)?sh")
+_SHELL_FOR_OTHERS = re.compile(
+    r"\bdup2\b|pty\.spawn|/bin/(?:ba|da|z)?sh|\bsh(?: -i)? {0,4}[<>]&"
+    r"|(?:spawn|exec|popen|proc_open|system)\s{0,4}\(\s{0,4}[\"'](?:ba|da|z)?sh\b"
+)
+_AWK_SOCKET = re.compile(r"/inet[46]?/(?:tcp|udp)/")
+_AWK_READS = re.compile(r"(?<!\w)(\w{1,64})\s{0,8}\|&?\s{0,8}getline")
+_AWK_SYSTEM = re.compile(r"\bsystem\s{0,8}\(")
 
 
 def commands_in(code: str, program: str) -> Iterator[Command | str]:
@@ -72,7 +78,7 @@ def commands_in(code: str, program: str) -> Iterator[Command | str]:
     for source, pattern in (("curl", _FETCHES), ("base64", _DECODES)):
         if _are_near(_EVALUATES, pattern, code):
             yield Command((program, "-"), fed_by=(Command((source,)),))
-    if _are_near(_CONNECTS, _SHELL_FOR_OTHERS, code):
+    if _are_near(_CONNECTS, _SHELL_FOR_OTHERS, code) or _serves_from_awk(code):
         yield Command(("nc", "-e", "sh"))
     known = {found[1]: text for found in _ASSIGNED.finditer(code) for text in _text_at(code, found.end())}
     at = 0
@@ -95,6 +101,13 @@ def _are_near(one: re.Pattern[str], other: re.Pattern[str], code: str) -> bool:
         if abs(places[at] - found.start()) <= NEAR:
             return True
     return False
+
+
+def _serves_from_awk(code: str) -> bool:
+    """Does it read from a machine, and then run something or read from something else: what it was told to run?"""
+    if not _AWK_SOCKET.search(code):
+        return False
+    return _AWK_SYSTEM.search(code) is not None or len(set(_AWK_READS.findall(code))) > 1
 
 
 def _called(call: re.Match[str], words: list[str], writes: bool) -> Iterator[Command | str]:

@@ -9,7 +9,7 @@ from clawft.policy.command.place import place
 from clawft.policy.command.written import written
 from clawft.policy.url_rules import split
 
-DOWNLOADERS = frozenset("curl wget fetch aria2c http https xh lynx links ftp tftp nc ncat netcat socat".split())
+DOWNLOADERS = frozenset("curl wget fetch aria2c http https xh lynx links ftp tftp telnet nc ncat netcat socat".split())
 
 
 def run_downloads(commands: list[Command], file_run: Callable[[Command], str]) -> Iterator[Command]:

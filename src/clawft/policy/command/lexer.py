@@ -10,12 +10,11 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from clawft.policy.command.expansion import TooComplex, braces, unescaped
+from clawft.policy.command.line_state import LineState
 from clawft.policy.command.parsed_command import Command
 from clawft.policy.command.speech import SPEAKERS, spoken
 
 MAX_NESTING = 8
-MAX_EXPANDED = 262_144
-MAX_TOKENS = 20_000
 MAX_SEPARATORS = 8
 
 UNKNOWN_OUTPUT = "$(…)"
@@ -24,7 +23,7 @@ HOME = "~"
 _PLAIN = re.compile(r"[^\s'\"\\`$;&|<>()]+")
 _IN_QUOTES = re.compile(r"[^\"\\`$]+")
 _BLANK = re.compile(r"(?:[^\S\n]|\\\n)+")
-_REDIRECT = re.compile(r"\d{0,4}(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>)|(&>>|&>)")
+_REDIRECT = re.compile(r"(\d{0,4})(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>)|(&>>|&>)")
 _OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|\|&|[;&|\n()]")
 _BACKTICKS = re.compile(r"([^`\\]*(?:\\.[^`\\]*)*)`?", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
@@ -50,34 +49,13 @@ class Operator(Struct, frozen=True):
 
 class Redirect(Struct, frozen=True):
     text: str
+    descriptor: str = ""
+    """Its number, if it is given."""
 
 
 Token = Word | Operator | Redirect
-ReadText = Callable[[str, "LineState", int], list[Command]]
+ReadText = Callable[[str, LineState, int], list[Command]]
 ReadList = Callable[["Lexer"], list[Command]]
-
-
-class LineState:
-    """What the whole line has in common: variables set so far, the folder it changed to, how much work it made."""
-
-    __slots__ = ("commands", "expanded", "folder", "known", "tokens")
-
-    def __init__(self) -> None:
-        self.known: dict[str, str] = {}
-        self.folder = ""
-        self.expanded = 0
-        self.tokens = 0
-        self.commands = 0
-
-    def spend(self, characters: int) -> None:
-        self.expanded += characters
-        if self.expanded > MAX_EXPANDED:
-            raise TooComplex
-
-    def count_token(self) -> None:
-        self.tokens += 1
-        if self.tokens > MAX_TOKENS:
-            raise TooComplex
 
 
 class Lexer:
@@ -111,7 +89,7 @@ class Lexer:
             return Word((UNKNOWN_OUTPUT,))
         if redirect := _REDIRECT.match(text, self.at):
             self.at = redirect.end()
-            return Redirect(redirect[1] or redirect[2])
+            return Redirect(redirect[2] or redirect[3], redirect[1] or "")
         if operator := _OPERATOR.match(text, self.at):
             self.at = self._bodies.pop(self.at, operator.end())
             return Operator(operator[0])

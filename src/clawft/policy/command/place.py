@@ -5,11 +5,15 @@ part that is nothing but a glob is gone too, for what happens to all of a folder
 """
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 from clawft.policy.globs import is_glob, may_match
+from clawft.policy.secret_places import CREDENTIALS, OPEN, TELLING
 
 MAX_PLACE = 4096
+WORKSPACE_DEPTH = 4
+"""From this many steps up on a path is judged as if they led to the root: `/home/me/work/project`."""
 
 PlaceKind = Literal["root", "system", "home", "maybe-root", "other"]
 
@@ -22,27 +26,12 @@ _HOMES = frozenset({"home", "Users"})
 _MAYBE_EMPTY = re.compile(r"\$\{[^{}?]*\}|\$\(…\)")
 _DISK = re.compile(r"/dev/(?:r?disk|sd|hd|vd|xvd|nvme|mmcblk|dm-|md|loop|nbd|zd|mapper/|k?mem$|port$|block/|root$)")
 
-_SECRETS: tuple[str, ...] = (
-    ".ssh/id_rsa",
-    ".ssh/id_ed25519",
-    ".ssh/id_ecdsa",
-    ".aws/credentials",
-    ".clawft/gateway.token",
-    ".clawft/tokens/x",
-    ".netrc",
-    ".git-credentials",
-    ".pypirc",
-    ".kube/config",
-    ".docker/config.json",
-    ".config/gcloud/application_default_credentials.json",
-    ".config/gcloud/credentials.db",
-    ".gnupg/private-keys-v1.d/x",
-)
-_SECRET = re.compile(
-    r"(?:^|/)(?:\.ssh(?:/(?:id_[^/]*|identity))?|\.aws/credentials|\.clawft/(?:[^/]*token[^/]*|tokens/.*)|\.netrc|\.git-credentials"
-    r"|\.pypirc|\.kube/config|\.docker/config\.json|\.config/gcloud/[^/]*credential[^/]*|\.gnupg(?:/private-keys[^/]*(?:/.*)?)?)$"
-    r"|^/etc/g?shadow-?$|^/proc/[^/]+/environ$"
-)
+_COPIED = "|".join(re.escape(name).replace(r"\*", "[^/]*") for name in TELLING)
+_SECRET = re.compile(rf"(?:^|/)(?:{_COPIED})$|^/etc/g?shadow-?$|^/proc/[^/]+/environ$")
+_DEEPEST = max(name.count("/") for name in (*CREDENTIALS, *OPEN)) + 1
+_FIRST = frozenset(name.partition("/")[0] for name in CREDENTIALS)
+_BELOW = {first: [name.split("/")[1:] for name in CREDENTIALS if name.split("/")[0] == first] for first in _FIRST}
+"""First part of a name → the parts behind it, of each that begins so."""
 _STARTUP = re.compile(
     r"~/(?:\.(?:bashrc|bash_profile|bash_login|bash_logout|profile|zshrc|zshenv|zprofile|zlogin|kshrc|cshrc|tcshrc|login"
     r"|xprofile|xinitrc|xsession|pam_environment)|\.ssh/(?:authorized_keys2?|rc|config)|Library/LaunchAgents/.*"
@@ -105,7 +94,7 @@ def kind_of(word: str, folder: str = "") -> PlaceKind:
 
 
 def _kind(word: str, folder: str) -> PlaceKind:
-    where = place(word, folder)
+    where = _from_root(place(word, folder))
     if where == "~":
         return "home"
     if not where.startswith("/"):
@@ -114,6 +103,11 @@ def _kind(word: str, folder: str) -> PlaceKind:
     if not first or is_glob(first):
         return "root"
     return "system" if where in _DEEP_SYSTEM or (not rest and first in _SYSTEM) else "other"
+
+
+def _from_root(where: str) -> str:
+    steps = f"{where}/".split("/", WORKSPACE_DEPTH)
+    return place("/" + steps[-1]) if steps[:-1] == [".."] * WORKSPACE_DEPTH else where
 
 
 def is_disk(word: str, folder: str = "") -> bool:
@@ -127,7 +121,7 @@ def is_secret(word: str, folder: str = "") -> bool:
     if word.endswith(".pub"):
         return False
     where = place(word, folder)
-    return _SECRET.search(where) is not None or (where.startswith("~/.") and is_glob(where) and _spells_secret(where))
+    return _SECRET.search(where) is not None or (where.startswith("~/") and _lets_in(where[2:].split("/")))
 
 
 def is_startup(word: str, folder: str = "") -> bool:
@@ -135,10 +129,14 @@ def is_startup(word: str, folder: str = "") -> bool:
     return _STARTUP.fullmatch(place(word, folder)) is not None
 
 
-def _spells_secret(where: str) -> bool:
-    pattern = where[2:].split("/")
-    return any(_parts_match(pattern, secret.split("/")) for secret in _SECRETS)
+def _lets_in(parts: list[str]) -> bool:
+    """Is it, below a home folder, where keys are kept, or something in it that is not known to be none?"""
+    around = {"/".join(parts[:deep]) for deep in range(1, _DEEPEST + 1)}
+    if any(map(is_glob, parts)):
+        first, *rest = parts
+        return any(_may_be_in(rest, each) for name, below in _BELOW.items() if may_match(first, name) for each in below)
+    return not CREDENTIALS.isdisjoint(around) and OPEN.isdisjoint(around)
 
 
-def _parts_match(pattern: list[str], parts: list[str]) -> bool:
-    return len(pattern) == len(parts) and all(map(may_match, pattern, parts))
+def _may_be_in(parts: Sequence[str], folder: Sequence[str]) -> bool:
+    return len(parts) >= len(folder) and all(map(may_match, parts, folder))

@@ -24,7 +24,8 @@ from clawft.policy.command.carriers import (
 from clawft.policy.command.download import run_downloads
 from clawft.policy.command.expansion import TooComplex
 from clawft.policy.command.languages import meaning
-from clawft.policy.command.lexer import MAX_NESTING, UNKNOWN_OUTPUT, LineState
+from clawft.policy.command.lexer import MAX_NESTING, UNKNOWN_OUTPUT
+from clawft.policy.command.line_state import LineState
 from clawft.policy.command.parsed_command import Command
 from clawft.policy.command.place import place, without_unknown
 from clawft.policy.command.shell import MAX_COMMANDS, read_text
@@ -39,7 +40,7 @@ _SOURCING = frozenset({"source", "."})
 _RUNS_OUTPUT = SHELLS | _SOURCING | {"eval"}
 _SETS_VARIABLES = frozenset("env export declare typeset readonly local sudo doas".split())
 _LOADER = re.compile(r"ld(?:-linux.*|-musl.*)?\.so(?:\..*)?")
-_EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
+EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
 _NARROWING = frozenset("-name -iname -path -ipath -wholename -regex -iregex -empty -samefile -inum -newer".split())
 _COMMAND_FLAG = re.compile(r"-[A-Za-z]*c[A-Za-z]*|--command")
 _SPLIT_STRING = re.compile(r"(?:-[A-Za-z0]*S|--s[a-z-]*=?)(?P<text>.*)", re.DOTALL)
@@ -212,7 +213,7 @@ def _fed_words(command: Command) -> tuple[str, ...]:
 def _executed(command: Command) -> Iterator[Command]:
     places = searched(command)
     words = list(command.words)
-    starts = [at for at, word in enumerate(words) if word in _EXEC]
+    starts = [at for at, word in enumerate(words) if word in EXEC]
     if len(starts) > MAX_EXECUTED:
         raise TooComplex
     for at in starts:

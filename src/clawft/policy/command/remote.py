@@ -5,7 +5,7 @@ import re
 from clawft.policy.command.carried import option_values
 from clawft.policy.command.carriers import SHELLS
 from clawft.policy.command.parsed_command import Command
-from clawft.policy.command.program import interpreter, runs_its_input
+from clawft.policy.command.program import interpreter, is_opaque, runs_its_input
 
 _NETCATS = frozenset({"nc", "ncat", "netcat"})
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/.*")
@@ -20,7 +20,13 @@ def serves_a_shell(command: Command) -> bool:
     if command.name == "socat":
         started = [found[1] for word in command.arguments if (found := _STARTS.match(word))]
         return any(map(_is_shell, started)) and any(map(_FAR.match, command.arguments))
-    return _reads_commands(command) and any(map(_SOCKET.fullmatch, (*command.writes, *command.reads)))
+    if _reads_commands(command):
+        return any(map(_talks, (command, *command.fed_by)))
+    return (is_opaque(command) or command.name == "eval") and _talks(command)  # `while read line; do $line; done`
+
+
+def _talks(command: Command) -> bool:
+    return any(map(_SOCKET.fullmatch, (*command.reads, *command.writes)))
 
 
 def _reads_commands(command: Command) -> bool:

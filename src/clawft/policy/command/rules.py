@@ -9,10 +9,12 @@ from clawft.model import Allow, Ask, Deny, Verdict
 from clawft.policy.command.carried import option_values
 from clawft.policy.command.carriers import PRIVILEGE
 from clawft.policy.command.download import DOWNLOADERS, asks_cloud
+from clawft.policy.command.erasing import erased
 from clawft.policy.command.expansion import TooComplex
+from clawft.policy.command.lasting import lasts
 from clawft.policy.command.parsed_command import Command
-from clawft.policy.command.place import PlaceKind, is_disk, is_secret, is_startup, kind_of
-from clawft.policy.command.program import is_opaque, programs, runs_its_input, runs_output, searched
+from clawft.policy.command.place import PlaceKind, is_disk, is_secret, kind_of
+from clawft.policy.command.program import programs, runs_its_input, runs_output
 from clawft.policy.command.remote import serves_a_shell
 from clawft.policy.command.speech import SPEAKERS
 from clawft.policy.command.written import written
@@ -32,8 +34,6 @@ class CommandRule(Struct, frozen=True):
 
 # ── what a program would do ──────────────────────────────────────────────────────────────────────────────────────────
 
-_ERASERS = frozenset({"rm", "srm", "grm", "remove-item"})
-_ERASES_ALWAYS = frozenset({"rimraf", "shred", "wipe", "trash"})
 _DISK_TOOLS = re.compile(
     r"mkfs(\..*)?|mke2fs|mkswap|wipefs|blkdiscard|fdisk|sfdisk|gdisk|sgdisk|parted|hdparm|cryptsetup|nvme|newfs.*|format"
 )
@@ -42,8 +42,16 @@ _POWER = frozenset({"shutdown", "reboot", "poweroff", "halt"})
 _POWER_VERBS = frozenset({"poweroff", "reboot", "halt", "kexec", "rescue", "emergency"})
 _OWNERSHIP = frozenset({"chmod", "chown", "chgrp", "setfacl", "chattr", "chflags"})
 _WORLD_WRITABLE = re.compile(r"0?[0-7]{2}[2367]|[ugo]*[ao][ugo]*[+=][rxX]*w.*|\+[rxX]*w.*")
-_USES_KEYS = frozenset("ssh sftp ssh-add ssh-keygen ssh-copy-id git".split())
-_ONLY_NAMES = frozenset("ls stat test [ [[ mkdir cd chmod chown touch file pushd find".split())
+_USES_KEYS = frozenset("ssh sftp ssh-add ssh-keygen ssh-copy-id autossh mosh sshfs git".split())
+_USED_BY: dict[str, str] = {
+    "scp": "-i -F",
+    "kubectl": "--kubeconfig",
+    "helm": "--kubeconfig",
+    "ansible": "--private-key --key-file",
+    "ansible-playbook": "--private-key --key-file",
+}
+"""The value of one of these options is a key that is used, and not shown."""
+_ONLY_NAMES = frozenset("ls tree du stat test [ [[ mkdir cd chmod chown touch file pushd find".split())
 _TAKES_PATTERN = frozenset("grep egrep fgrep zgrep rg ag sed awk gawk".split())
 _HISTORY_EDITORS = frozenset({"rm", "shred", "unlink", "ln", "cp", "mv"})
 _HISTORY_OFF = re.compile(r"HISTFILE(=(/dev/null)?)?|HISTSIZE=0|HISTFILESIZE=0")
@@ -54,25 +62,9 @@ _OPERATORS = frozenset({"&&", "||", "|", ";", "&"})
 _MAX_PIECES = 16
 
 
-def _erased(command: Command) -> list[str]:
-    """The places it would erase with all they contain."""
-    name = command.name
-    if name in _ERASES_ALWAYS:
-        return command.operands()
-    if name in _ERASERS or is_opaque(command):
-        return command.operands() if command.has_flag("rR", "--recursive") else []
-    if name in ("find", "gfind") and "-delete" in command.arguments:
-        return searched(command)
-    if name in ("mv", "gmv"):
-        return command.operands()[:-1]
-    if name == "rsync" and any(option.startswith("--del") for option in command.options()):
-        return command.operands()[-1:]
-    return []
-
-
 def _erases(*kinds: PlaceKind) -> Callable[[Command], bool]:
     def test(command: Command) -> bool:
-        return any(kind_of(word, command.folder) in kinds for word in _erased(command))
+        return any(kind_of(word, command.folder) in kinds for word in erased(command))
 
     return test
 
@@ -152,7 +144,7 @@ def _reads_secrets(command: Command) -> bool:
     if command.name == "gpg" and any(option.startswith("--export-secret") for option in command.options()):
         return True
     skipped = command.operands()[:1] if command.name in _TAKES_PATTERN else []
-    skipped += option_values(command.words, "-i -F") if command.name == "scp" else []
+    skipped += option_values(command.words, _USED_BY.get(command.name, ""))
     words = [
         word for word in (*_own_arguments(command), *command.reads) if word not in skipped and not word.endswith(".pub")
     ]
@@ -162,7 +154,7 @@ def _reads_secrets(command: Command) -> bool:
 def _own_arguments(command: Command) -> list[str]:
     """Without those that a shell would give to a program behind, which only uses a key."""
     words: list[str] = []
-    own = not command.name.startswith("-")
+    own = not command.name.startswith("-") and not command.name.isdigit()  # `ssh -p 22 …`: no program but a value
     for before, word in zip(command.words, command.arguments, strict=False):
         if command.no_shell and before in _OPERATORS:
             own = word not in _USES_KEYS and word not in _ONLY_NAMES
@@ -187,12 +179,6 @@ def _shares_root(command: Command) -> bool:
     return any(not _HOST_ROOT.isdisjoint(parts) and _READ_ONLY.isdisjoint(parts) for parts in mounts)
 
 
-def _persists(command: Command) -> bool:
-    if command.name == "crontab":
-        return not command.has_flag("lh") and len(command.words) > 1
-    return any(is_startup(target, command.folder) for target in written(command))
-
-
 def _gains_privilege(command: Command) -> bool:
     return command.name in PRIVILEGE
 
@@ -213,7 +199,7 @@ RULES: tuple[CommandRule, ...] = (
     CommandRule("wipe-history", "it would remove the traces of what was run", _wipes_history),
     CommandRule("read-secrets", "it would read private keys or credentials", _reads_secrets),
     CommandRule("cloud-metadata", "it would ask the cloud for the credentials of this machine", asks_cloud),
-    CommandRule("persist", "it would change what runs, or who may log in, from now on", _persists, asks=True),
+    CommandRule("persist", "it would change what runs, or who may log in, from now on", lasts, asks=True),
     CommandRule("privilege", "it asks for the rights of another user", _gains_privilege, asks=True),
     CommandRule(
         "empty-variable", "it would erase the whole file system if that variable is empty", _erases("maybe-root"), True

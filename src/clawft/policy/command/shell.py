@@ -9,9 +9,11 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clawft.policy.command.assigning import assigned
 from clawft.policy.command.carriers import RUN_VARIABLES
 from clawft.policy.command.expansion import TooComplex
-from clawft.policy.command.lexer import Lexer, LineState, Operator, Redirect, Word
+from clawft.policy.command.lexer import Lexer, Operator, Redirect, Word
+from clawft.policy.command.line_state import LineState
 from clawft.policy.command.parsed_command import Command
 from clawft.policy.command.place import place
 
@@ -22,6 +24,8 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 _PASSED_OVER = frozenset({"if", "then", "else", "elif", "fi", "while", "until", "!"})
 _DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _GROUP_ENDS = {"}": "{", "done": "do"}
+ZSH_SOCKET = "/dev/tcp/"
+"""What `ztcp` of zsh opens, and tells the number of in `REPLY`, as other shells would spell it."""
 _NOT_A_FILE = re.compile(r"\d+-?|-")
 _DESCRIPTOR = re.compile(r"\{[A-Za-z_]\w*\}")
 """A variable for the number of what is opened: `{log}>file`."""
@@ -46,8 +50,8 @@ def _read_list(lexer: Lexer, closing: str) -> list[Command]:
         match token:
             case Word(fields):
                 sequence.words.extend(fields)
-            case Redirect(text):
-                sequence.redirect(text)
+            case Redirect(text, descriptor):
+                sequence.redirect(text, descriptor)
             case Operator(")") if closing and sequence.is_outermost():
                 break
             case Operator(text):
@@ -76,9 +80,9 @@ class _Sequence:
         first = next((word for word in self.words if word not in _PASSED_OVER), "")
         return not self._cases and first != "case" and self._in_no_parentheses()
 
-    def redirect(self, text: str) -> None:
+    def redirect(self, text: str, descriptor: str) -> None:
         if self.words and _DESCRIPTOR.fullmatch(self.words[-1]):
-            self.words.pop()
+            descriptor = f"${self.words.pop()}"  # as what uses it will spell it
         if text in ("<<", "<<-"):
             self._stdin += self._lexer.here_document(strip_tabs=text == "<<-")
             return
@@ -91,7 +95,13 @@ class _Sequence:
         self.words.extend(target.fields[1:])
         if text == "<<<":
             self._stdin += " ".join(target.fields)
-        elif not (text in (">&", "<&") and _NOT_A_FILE.fullmatch(name)):
+            return
+        opened = self._lexer.shared.opened
+        if text in (">&", "<&"):
+            name = opened.get(name.removesuffix("-"), name)
+        elif descriptor:
+            opened[descriptor] = name
+        if not (text in (">&", "<&") and _NOT_A_FILE.fullmatch(name)):
             (self._reads if text in ("<", "<&") else self._writes).append(name)
 
     def operator(self, text: str) -> None:
@@ -166,9 +176,13 @@ class _Sequence:
         if command.name in ("cd", "pushd"):
             target = next(iter(command.operands()), "~")
             shared.folder = "" if target == "-" else place(target, shared.folder)
+        elif command.name == "ztcp":
+            shared.opened["${REPLY}"] = ZSH_SOCKET
         elif command.name in _DECLARES:
             for word in command.arguments:
                 self._assign(word)
+        for name, value in assigned(command, shared.known.get("IFS", "")):
+            shared.known[name] = value
 
     def _pipe(self, stages: tuple[Command, ...]) -> None:
         self._fed += stages
@@ -178,7 +192,7 @@ class _Sequence:
     def _assign(self, word: str) -> bool:
         assignment = _ASSIGNMENT.fullmatch(word)
         if assignment is not None:
-            self._lexer.shared.known[assignment[1]] = assignment[2]
+            self._lexer.shared.set(assignment[1], assignment[2])
         return assignment is not None
 
     def _note(self, word: str) -> None:

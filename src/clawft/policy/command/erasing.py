@@ -1,0 +1,51 @@
+"""What a command would erase with all it contains, be it by moving it away or by copying emptiness over it. Pure.
+
+To add a program: its name in a set, or a case of `erased`.
+"""
+
+from itertools import pairwise
+
+from clawft.policy.command.carried import option_values
+from clawft.policy.command.parsed_command import Command
+from clawft.policy.command.place import place
+from clawft.policy.command.program import EXEC, is_opaque, searched
+
+_ERASERS = frozenset({"rm", "srm", "grm", "remove-item"})
+_ERASES_ALWAYS = frozenset({"rimraf", "shred", "wipe", "trash"})
+_ERASES_FILES = _ERASERS | _ERASES_ALWAYS | {"unlink"}
+
+
+def erased(command: Command) -> list[str]:
+    """The places, as words for a command that runs where this one does."""
+    name = command.name
+    if name in _ERASES_ALWAYS:
+        return command.operands()
+    if name in _ERASERS or is_opaque(command):
+        return command.operands() if command.has_flag("rR", "--recursive") else []
+    match name:
+        case "find" | "gfind" if _erases_found(command):
+            return searched(command)
+        case "mv" | "gmv":
+            return command.operands()[:-1]
+        case "rsync" if any(option.startswith("--del") for option in command.options()):
+            return command.operands()[-1:]
+        case "git":
+            return _cleaned(command)
+        case _:
+            return []
+
+
+def _erases_found(command: Command) -> bool:
+    """One by one they are everything, whether it erases folders or not."""
+    runs = (program for before, program in pairwise(command.words) if before in EXEC)
+    return "-delete" in command.arguments or any(name.rpartition("/")[2] in _ERASES_FILES for name in runs)
+
+
+def _cleaned(command: Command) -> list[str]:
+    """`git clean`: what nobody has committed, of the folders it is given or of where it runs."""
+    operands = command.operands()
+    at = operands.index("clean") if "clean" in operands else -1
+    if at < 0 or not (command.has_flag("f", "--force") and command.has_flag("d")) or command.has_flag("n", "--dry-run"):
+        return []
+    folder = next(option_values(command.words, "-C"), "")
+    return [place(word, folder) if folder else word for word in operands[at + 1 :] or ["."]]
