@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from clawft.config.imports import PROGRAMS, Candidate, UserFolders, find, our_name
+from clawft.config.imports import Candidate, find, our_name
+from clawft.config.other_programs import PROGRAMS, UserFolders
 from tests.requirements import requirement
 
 PYTHON = sys.executable
