@@ -12,15 +12,14 @@ import msgspec
 from msgspec import Struct
 
 from clawft.catalog.names import RESERVED, refuse_server
-from clawft.config import jsonc, load
+from clawft.config import jsonc
 from clawft.config.cleared_entry import cleared, not_taken_over
 from clawft.config.entry import ServerEntry, read_foreign
 from clawft.config.entry_rules import command_of, judge, program_of
 from clawft.config.load import SourceLine
-from clawft.config.other_programs import OtherProgram, UserFolders
+from clawft.config.other_programs import OtherProgram, ServerFile, UserFolders, read_told
 from clawft.config.places import expanded
 from clawft.errors import ConfigError
-from clawft.store.document import parse
 from clawft.upstream.spec import UpstreamSpec
 
 
@@ -38,22 +37,23 @@ class Candidate(Struct, frozen=True):
 
 
 def find(program: OtherProgram, around: UserFolders) -> Iterator[Candidate]:
-    """Everything one program knows, file by file."""
+    """Everything one program knows, file by file; one that cannot be read is refused, and hides no other."""
     for file in program.files(around):
         try:
-            told = _read(file)
+            yield from _find_in(file, program.name, around)
         except ConfigError as wrong:
-            yield Candidate(program.name, str(file), "", refused=str(wrong))
-            continue
-        for name, entry in program.read(told, around) if told else ():
-            yield candidate(program.name, file, name, entry, around)
+            yield Candidate(program.name, str(file.path), "", refused=str(wrong))
+        except Exception as odd:  # noqa: BLE001 - others write what they like; what is said of it may hold a secret
+            why = (
+                f"{file.path} holds something that cannot be read here ({type(odd).__name__}); add its servers by hand"
+            )
+            yield Candidate(program.name, str(file.path), "", refused=why)
 
 
-def _read(file: Path) -> Mapping[str, Any]:
-    content = load.read_bytes(file)
-    if content is None:
-        return {}
-    return parse(content, str(file)).tables if file.suffix == ".toml" else jsonc.parse(content, str(file))
+def _find_in(file: ServerFile, source: str, around: UserFolders) -> Iterator[Candidate]:
+    told = read_told(file.path)
+    for name, entry in file.read(told, around) if told else ():
+        yield candidate(source, file.path, name, entry, around)
 
 
 # ── one entry into a server of ours ──────────────────────────────────────────────────────────────────────────────────
@@ -71,7 +71,8 @@ def candidate(source: str, file: Path, name: str, entry: Mapping[str, Any], arou
     ours = our_name(name)
     free = cleared(told, ours)
     renamed = [f"it is {name!r} there"] if ours != name else []
-    notes = (*renamed, *not_taken_over(entry, ours), *free.notes)
+    off = [] if told.enabled else [f"it is switched off there, and so it is here: weft servers enable {ours}"]
+    notes = (*renamed, *off, *not_taken_over(entry, ours), *free.notes)
     refused, told = _resolved(free.entry, around.workspace)
     spec = judge(ours, told, SourceLine(str(file)), workspace=around.workspace)
     if refused or isinstance(spec, ConfigError):

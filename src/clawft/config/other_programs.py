@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
-from clawft.config import jsonc
+from clawft.config import jsonc, load
+from clawft.config.entry import names_in
 from clawft.config.layers import foreign_servers
+from clawft.store.document import parse
+
+CLAUDE_FILE = ".claude.json"
 
 Entries = Iterator[tuple[str, Mapping[str, Any]]]
 
@@ -33,11 +37,31 @@ class UserFolders(Struct, frozen=True):
         return cls(user, workspace, Path(os.environ.get("APPDATA") or user / "AppData" / "Roaming"))
 
 
+Reader = Callable[[Mapping[str, Any], UserFolders], Entries]
+
+
+class ServerFile(Struct, frozen=True):
+    """One file that may name servers, and how it spells them."""
+
+    path: Path
+    read: Reader
+
+
+Files = Callable[[UserFolders], list[ServerFile]]
+
+
 class OtherProgram(Struct, frozen=True):
     name: str
     title: str
-    files: Callable[[UserFolders], list[Path]]
-    read: Callable[[Mapping[str, Any], UserFolders], Entries]
+    files: Files
+
+
+def read_told(file: Path) -> Mapping[str, Any]:
+    """What stands in it; nothing if there is no such file. Raises ConfigError."""
+    content = load.read_bytes(file)
+    if content is None:
+        return {}
+    return parse(content, str(file)).tables if file.suffix == ".toml" else jsonc.parse(content, str(file))
 
 
 # ── how each program spells it ───────────────────────────────────────────────────────────────────────────────────────
@@ -50,30 +74,64 @@ def _usual(told: Mapping[str, Any], around: UserFolders) -> Entries:
 
 def _claude_code(told: Mapping[str, Any], around: UserFolders) -> Entries:
     """The person's own, then those kept for this project alone."""
-    yield from _usual(told, around)
-    project = jsonc.members(told.get("projects")).get(str(around.workspace))
-    yield from _usual(jsonc.members(project), around)
+    project = _project(told, around)
+    yield from _without(_names_off(project), _usual(told, around))
+    yield from _without(_names_off(project), _usual(project, around))
+
+
+def _of_claude_project(told: Mapping[str, Any], around: UserFolders) -> Entries:
+    """What is switched off in `.mcp.json` stands elsewhere: that file is a whole team's."""
+    own = (around.workspace / ".claude" / name for name in ("settings.json", "settings.local.json"))
+    settings = map(read_told, (around.user / ".claude" / "settings.json", *own))
+    project = _project(read_told(around.user / CLAUDE_FILE), around)
+    off = {name for each in (project, *settings) for name in _names_off(each)}
+    yield from _without(off, _usual(told, around))
+
+
+def _project(told: Mapping[str, Any], around: UserFolders) -> Mapping[str, Any]:
+    return jsonc.members(jsonc.members(told.get("projects")).get(str(around.workspace)))
+
+
+def _names_off(told: Mapping[str, Any]) -> set[str]:
+    return {name for key in ("disabledMcpServers", "disabledMcpjsonServers") for name in names_in(told.get(key)) or ()}
+
+
+def _without(off: Container[str], entries: Entries) -> Entries:
+    """Servers of these names come switched off, as they are there."""
+    for name, entry in entries:
+        yield name, {**entry, "disabled": True} if name in off else entry
 
 
 def _codex(told: Mapping[str, Any], around: UserFolders) -> Entries:
     for name, table in jsonc.members(told.get("mcp_servers")).items():
         entry = jsonc.members(table)
         headers = {**jsonc.members(entry.get("http_headers")), **_variables(entry.get("env_http_headers"))}
-        if entry.get("bearer_token_env_var"):
-            headers["Authorization"] = f"Bearer ${{{entry['bearer_token_env_var']}}}"
-        env = {**{each: f"${{{each}}}" for each in entry.get("env_vars") or ()}, **jsonc.members(entry.get("env"))}
+        if isinstance(token := entry.get("bearer_token_env_var"), str):
+            headers["Authorization"] = f"Bearer ${{{token}}}"
+        env = {**{each: f"${{{each}}}" for each in _named(entry.get("env_vars"))}, **jsonc.members(entry.get("env"))}
         seconds = entry.get("tool_timeout_sec")
-        timeout = int(seconds * 1000) if isinstance(seconds, int | float) else None
+        timeout = seconds * 1000 if isinstance(seconds, int | float) else None
         yield name, {**entry, "headers": headers, "env": env, "timeout": timeout}
 
 
+def _named(value: object) -> list[str]:
+    """Those of a list: each a text, or a table with a name."""
+    each = cast("list[object]", value) if isinstance(value, list) else []
+    return names_in([jsonc.members(one).get("name", one) for one in each]) or []
+
+
 def _variables(headers: object) -> dict[str, str]:
-    return {name: f"${{{variable}}}" for name, variable in jsonc.members(headers).items()}
+    told = jsonc.members(headers).items()
+    return {name: f"${{{variable}}}" for name, variable in told if isinstance(variable, str)}
 
 
 def _gemini(told: Mapping[str, Any], around: UserFolders) -> Entries:
-    """Variables are written `$NAME`, too."""
-    for name, entry in _usual(told, around):
+    """Variables are written `$NAME`, too; which servers may run at all stands beside them."""
+    rules = jsonc.members(told.get("mcp"))
+    allowed, excluded = names_in(rules.get("allowed")), names_in(rules.get("excluded")) or []
+    servers = dict(_usual(told, around))
+    off = {name for name in servers if name in excluded or (allowed is not None and name not in allowed)}
+    for name, entry in _without(off, iter(servers.items())):
         texts = {key: _braced(value) for key, value in entry.items() if key in ("url", "httpUrl")}
         tables = {key: _all_braced(value) for key, value in entry.items() if key in ("env", "headers")}
         yield name, {**entry, **texts, **tables}
@@ -92,26 +150,35 @@ def _zed(told: Mapping[str, Any], around: UserFolders) -> Entries:
         yield name, jsonc.members(entry)
 
 
-def _at(*parts: str) -> Callable[[UserFolders], list[Path]]:
-    return lambda around: [around.user.joinpath(*parts)]
+def _at(read: Reader, *parts: str) -> Files:
+    return lambda around: [ServerFile(around.user.joinpath(*parts), read)]
 
 
-def _app_data(*parts: str) -> Callable[[UserFolders], list[Path]]:
+def _app_data(*parts: str) -> Files:
     """The place for such files on Linux, macOS and Windows."""
     return lambda around: [
-        around.user.joinpath(".config", *parts),
-        around.user.joinpath("Library", "Application Support", *parts),
-        around.roaming.joinpath(*parts),
+        ServerFile(folder.joinpath(*parts), _usual)
+        for folder in (
+            around.user / ".config",
+            around.user / "Library" / "Application Support",
+            around.roaming,
+        )
     ]
 
 
-def _of_workspace(around: UserFolders) -> list[Path]:
-    names = (".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", ".gemini/settings.json")
-    return [around.workspace / name for name in names]
+def _of_workspace(around: UserFolders) -> list[ServerFile]:
+    files: tuple[tuple[str, Reader], ...] = (
+        (".mcp.json", _of_claude_project),
+        (".vscode/mcp.json", _usual),
+        (".cursor/mcp.json", _usual),
+        (".gemini/settings.json", _gemini),
+    )
+    return [ServerFile(around.workspace / name, read) for name, read in files]
 
 
-def _of_zed(around: UserFolders) -> list[Path]:
-    return [around.user / ".config" / "zed" / "settings.json", around.roaming / "Zed" / "settings.json"]
+def _of_zed(around: UserFolders) -> list[ServerFile]:
+    files = (around.user / ".config" / "zed" / "settings.json", around.roaming / "Zed" / "settings.json")
+    return [ServerFile(file, _zed) for file in files]
 
 
 WORKSPACE = "workspace"
@@ -120,13 +187,13 @@ WORKSPACE = "workspace"
 PROGRAMS: Mapping[str, OtherProgram] = {
     each.name: each
     for each in (
-        OtherProgram("claude-code", "Claude Code", _at(".claude.json"), _claude_code),
-        OtherProgram("claude-desktop", "Claude Desktop", _app_data("Claude", "claude_desktop_config.json"), _usual),
-        OtherProgram("vscode", "VS Code", _app_data("Code", "User", "mcp.json"), _usual),
-        OtherProgram("cursor", "Cursor", _at(".cursor", "mcp.json"), _usual),
-        OtherProgram("codex", "Codex", _at(".codex", "config.toml"), _codex),
-        OtherProgram("gemini", "Gemini CLI", _at(".gemini", "settings.json"), _gemini),
-        OtherProgram("zed", "Zed", _of_zed, _zed),
-        OtherProgram(WORKSPACE, "this workspace", _of_workspace, _usual),
+        OtherProgram("claude-code", "Claude Code", _at(_claude_code, CLAUDE_FILE)),
+        OtherProgram("claude-desktop", "Claude Desktop", _app_data("Claude", "claude_desktop_config.json")),
+        OtherProgram("vscode", "VS Code", _app_data("Code", "User", "mcp.json")),
+        OtherProgram("cursor", "Cursor", _at(_usual, ".cursor", "mcp.json")),
+        OtherProgram("codex", "Codex", _at(_codex, ".codex", "config.toml")),
+        OtherProgram("gemini", "Gemini CLI", _at(_gemini, ".gemini", "settings.json")),
+        OtherProgram("zed", "Zed", _of_zed),
+        OtherProgram(WORKSPACE, "this workspace", _of_workspace),
     )
 }
