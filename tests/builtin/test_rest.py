@@ -329,3 +329,10 @@ async def test_of_several_logins_the_one_for_that_host_is_used() -> None:
         with pytest.raises(PermissionDenied, match=r"other\.example"):
             await call(served.url, account="bob")
     assert served.asked[0][2]["Authorization"] == f"Bearer {CANARY}"
+
+
+@pytest.mark.parametrize("kept", ["*", "*.com", "????.com", "[a-z]*"])
+async def test_a_star_that_was_kept_opens_the_token_to_nobody(kept: str) -> None:
+    keep(hosts=(kept,))
+    with pytest.raises(PermissionDenied, match=r"is for .*, not for evil\.com"):
+        await call("https://evil.com/")

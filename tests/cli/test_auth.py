@@ -178,6 +178,30 @@ async def test_further_hosts_are_the_users_word(home: Path) -> None:
     keep(home)
     assert (await weft_says(home, "auth", "allow", "mine", "API.example.com"))[0] == 0
     assert Vault(home / "tokens").read("mine")[0].hosts == ("api.example.com",)
+    told = await weft_says(home, "auth", "allow", "mine", "https://other.example/v1", "*.example.org")
+    assert told == (0, "allowed: the token of mine may go to other.example, *.example.org\n")
+    assert Vault(home / "tokens").read("mine")[0].hosts == ("api.example.com", "other.example", "*.example.org")
+
+
+@pytest.mark.parametrize(
+    ("host", "hint"),
+    [
+        ("api.x:8443", "weft auth allow mine api.x"),
+        ("*.api.x:8443", "weft auth allow mine '*.api.x'"),
+        ("a b", "weft auth allow mine api.example.com"),
+        ("", "weft auth allow mine api.example.com"),
+        ("*", "weft auth allow mine '*.example.com'"),
+        ("*.com", "weft auth allow mine '*.example.com'"),
+    ],
+)
+async def test_what_is_no_host_is_refused_with_the_right_spelling(home: Path, host: str, hint: str) -> None:
+    keep(home)
+    code, said = await weft_says(home, "auth", "allow", "mine", "api.example.org", host)
+    assert (code, hint in said) == (2, True), said
+    assert Vault(home / "tokens").read("mine")[0].hosts == ()
+    at_login = ["--issuer", "http://127.0.0.1:1/", "--client-id", "x", "--host", host]
+    code, said = await weft_says(home, "auth", "login", "yours", *at_login)
+    assert (code, hint.removeprefix("weft auth allow mine ") in said) == (2, True), said
 
 
 @pytest.mark.parametrize(

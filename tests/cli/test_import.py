@@ -69,6 +69,15 @@ def test_what_is_imported_works_and_holds_no_secret(run: Any, home: Path, user: 
 
 
 @requirement("MGR-19")
+def test_an_odd_entry_of_one_program_hides_nothing(run: Any, user: Path) -> None:
+    codex = user / ".codex" / "config.toml"
+    codex.parent.mkdir()
+    codex.write_text(f'[mcp_servers.odd]\ncommand = "{sys.executable}"\nenv_vars = ["A", {{ name = "B" }}]\n')
+    done = run("servers", "import", "--dry-run", "--json", HOME=str(user))
+    assert (done.code, actions(done)) == (0, [*FOUND, ("odd", "codex", "new")])
+
+
+@requirement("MGR-19")
 def test_what_is_there_already_is_skipped_or_kept_as_a_copy(run: Any, home: Path, user: Path) -> None:
     mine = home / "mcp_servers" / "one.toml"
     mine.parent.mkdir()

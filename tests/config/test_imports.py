@@ -5,16 +5,28 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from clawft.config.imports import PROGRAMS, Candidate, UserFolders, find, our_name
+from clawft.config.imports import Candidate, find, our_name
+from clawft.config.other_programs import PROGRAMS, Entries, OtherProgram, ServerFile, UserFolders
+from clawft.upstream.spec import DEFAULT_TIMEOUT_MS
+from tests.props.shapes import VALUES
 from tests.requirements import requirement
 
 PYTHON = sys.executable
 COMMAND = {"command": PYTHON, "args": ["-m", "x"]}
+KEYS = (
+    *("command", "args", "env", "url", "httpUrl", "headers", "cwd", "timeout", "transport", "type", "tools", "source"),
+    *("env_vars", "http_headers", "env_http_headers", "bearer_token_env_var", "tool_timeout_sec", "enabled_tools"),
+    *("mcp", "projects", "mcpServers", "sandbox", "trust", "exchange", "asks", "proxy", "max_message"),
+)
+"""What an entry, or a file, of another program may hold, and anything under it."""
 
 
 @pytest.fixture
@@ -129,6 +141,65 @@ def test_codex_names_variables(around: UserFolders) -> None:
     assert spec is not None
     assert spec.headers == {"X-A": "b", "X-B": "secret://env/BEE", "Authorization": "Bearer ${secret://env/FAR}"}
     assert spec.timeout_ms == 2500
+
+
+@requirement("MGR-19")
+@pytest.mark.parametrize(
+    ("line", "variables"),
+    [
+        ('env_vars = ["A", { name = "B", source = "remote" }]', ["A", "B"]),
+        ('env_vars = ["A", { source = "remote" }, { name = 5 }, ["a"], 5]', ["A"]),
+        ('env_vars = "FOO"', []),
+        ("env_vars = 5", []),
+        ("tool_timeout_sec = inf", []),
+        ("tool_timeout_sec = nan", []),
+        ("bearer_token_env_var = 5", []),
+        ("env_http_headers = { X = 5 }", []),
+    ],
+)
+def test_what_codex_does_not_mean_is_passed_by(line: str, variables: list[str], around: UserFolders) -> None:
+    file = around.user / ".codex" / "config.toml"
+    write(file, f'[mcp_servers.a]\ncommand = "{PYTHON}"\n{line}\n[mcp_servers.b]\ncommand = "{PYTHON}"\n')
+    both = found("codex", around)
+    assert {name: each.refused for name, each in both.items()} == {"a": "", "b": ""}
+    spec = both["a"].spec
+    assert spec is not None
+    assert (spec.timeout_ms, spec.headers) == (DEFAULT_TIMEOUT_MS, {})
+    assert spec.env == {name: f"secret://env/{name}" for name in variables}
+
+
+@requirement("MGR-19")
+def test_a_file_nobody_understands_hides_no_other(around: UserFolders) -> None:
+    def read(told: Mapping[str, Any], around: UserFolders) -> Entries:
+        yield "first", COMMAND
+        raise TypeError(told["token"])
+
+    def good(told: Mapping[str, Any], around: UserFolders) -> Entries:
+        yield "second", COMMAND
+
+    odd = write(around.user / "odd.json", {"token": "sk-abcdefghijkl"})
+    other = write(around.user / "other.json", {"a": 1})
+    program = OtherProgram("x", "X", lambda around: [ServerFile(odd, read), ServerFile(other, good)])
+    first, refused, second = find(program, around)
+    assert (first.name, second.name) == ("first", "second")
+    assert refused.refused == f"{odd} holds something that cannot be read here (TypeError); add its servers by hand"
+
+
+@requirement("MGR-19")
+@given(told=st.dictionaries(st.sampled_from(KEYS), VALUES))
+def test_whatever_other_programs_write_is_found_or_refused_with_a_reason(
+    told: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / "anything"
+    folder.mkdir(exist_ok=True)
+    servers = {"x": {**COMMAND, **told}, "y": told}
+    document = {"mcpServers": servers, "context_servers": servers, "mcp_servers": servers, **told}
+    file = write(folder / "odd.json", document)
+    here = UserFolders(folder, folder, folder)
+    for program in PROGRAMS.values():
+        for each in program.files(here):
+            one = OtherProgram("x", "X", lambda around, read=each.read: [ServerFile(file, read)])
+            assert not any("cannot be read here" in candidate.refused for candidate in find(one, here))
 
 
 @requirement("MGR-19", "CONF-17")
@@ -339,3 +410,74 @@ def test_what_an_editor_knows_of_its_folder_is_filled_in(around: UserFolders) ->
 def test_a_changed_name_is_told_with_the_one_it_had(around: UserFolders) -> None:
     write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"My Server (dev)!": COMMAND}})
     assert found("cursor", around)["My-Server-dev"].notes == ("it is 'My Server (dev)!' there",)
+
+
+# ── what is switched off there ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def off(candidates: Mapping[str, Candidate]) -> dict[str, bool]:
+    """Which of them are switched off; each of those says so."""
+    told = {name: not each.spec.enabled for name, each in candidates.items() if each.spec is not None}
+    noted = {name: any("switched off there" in note for note in each.notes) for name, each in candidates.items()}
+    assert told == noted
+    return told
+
+
+@requirement("MGR-19")
+@pytest.mark.parametrize("place", ["user/.gemini/settings.json", "workspace/.gemini/settings.json"])
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        ({}, {"a": False, "b": False}),
+        ({"excluded": ["b"]}, {"a": False, "b": True}),
+        ({"allowed": ["a"]}, {"a": False, "b": True}),
+        ({"allowed": ["a", "b"], "excluded": ["a"]}, {"a": True, "b": False}),
+        ({"allowed": "a", "excluded": 5}, {"a": False, "b": False}),
+    ],
+)
+def test_what_gemini_excludes_comes_switched_off(
+    place: str, rules: object, expected: dict[str, bool], around: UserFolders, tmp_path: Path
+) -> None:
+    write(tmp_path / place, {"mcp": rules, "mcpServers": {"a": COMMAND, "b": COMMAND}})
+    assert off(found("gemini" if place.startswith("user") else "workspace", around)) == expected
+
+
+@requirement("MGR-19")
+def test_what_is_switched_off_in_claude_code_comes_switched_off(around: UserFolders) -> None:
+    project = {
+        "mcpServers": {"own": COMMAND},
+        "disabledMcpServers": ["mine", "own"],
+        "disabledMcpjsonServers": ["team"],
+    }
+    projects = {str(around.workspace): project, "/elsewhere": {"disabledMcpServers": ["other", "both"]}}
+    mine = {"mcpServers": {"mine": COMMAND, "other": COMMAND}, "projects": projects}
+    write(around.user / ".claude.json", mine)
+    write(around.workspace / ".mcp.json", {"mcpServers": {"team": COMMAND, "both": COMMAND, "local": COMMAND}})
+    write(around.workspace / ".claude" / "settings.local.json", {"disabledMcpjsonServers": ["local"]})
+    assert off(found("claude-code", around)) == {"mine": True, "other": False, "own": True}
+    assert off(found("workspace", around)) == {"team": True, "both": False, "local": True}
+
+
+@requirement("MGR-19")
+def test_what_an_entry_itself_switches_off_comes_switched_off(around: UserFolders) -> None:
+    write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"a": {**COMMAND, "disabled": True}, "b": COMMAND}})
+    assert off(found("cursor", around)) == {"a": True, "b": False}
+
+
+@requirement("MGR-19", "CONF-14")
+@pytest.mark.parametrize("place", ["user/.gemini/settings.json", "workspace/.gemini/settings.json"])
+def test_variables_of_gemini_are_references_wherever_its_file_stands(
+    place: str, around: UserFolders, tmp_path: Path
+) -> None:
+    write(tmp_path / place, {"mcpServers": {"x": {**COMMAND, "env": {"A": "$GEM", "B": "x-${OTHER}"}}}})
+    spec = found("gemini" if place.startswith("user") else "workspace", around)["x"].spec
+    assert spec is not None
+    assert spec.env == {"A": "secret://env/GEM", "B": "x-${secret://env/OTHER}"}
+
+
+@requirement("MGR-19", "CONF-14")
+def test_a_dollar_in_files_of_others_stays_what_it_is(around: UserFolders) -> None:
+    write(around.workspace / ".mcp.json", {"mcpServers": {"x": {**COMMAND, "env": {"A": "$GEM"}}}})
+    spec = found("workspace", around)["x"].spec
+    assert spec is not None
+    assert spec.env == {"A": "$GEM"}

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from clawft.auth.desk import LoginDesk
+from clawft.auth.token_hosts import may_go
 from clawft.auth.tokens import Login
 from clawft.auth.vault import Vault
 from clawft.auth.web import is_loopback
@@ -21,7 +22,6 @@ from clawft.builtin.web import judge_by
 from clawft.errors import ExecutionFailed, InvalidArguments, LoginFailed, PermissionDenied, RequestTimeout
 from clawft.link.http_out.fetch import FetchBounds, FetchedAnswer, FetchRequest, fetch
 from clawft.link.share.workshop import searched
-from clawft.policy.globs import any_matches
 from clawft.policy.url import UrlPolicy
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
@@ -212,7 +212,7 @@ def choose(logins: list[Login], provider: str, account: str, url: str) -> Login:
     host = (urlsplit(url).hostname or "").lower()
     if urlsplit(url).scheme != "https" and not is_loopback(url):
         raise PermissionDenied("rest__request", f"a token is sent over https only, not to {url!r}")
-    found = next((login for login in known if any_matches([host], login.hosts)), None)
+    found = next((login for login in known if may_go(host, login.hosts)), None)
     if found is None:
         raise PermissionDenied(
             "rest__request",

@@ -176,19 +176,22 @@ def _drop_secrets(where: Vault, logins: list[Login]) -> None:
 
 def _allow_options(parser: Parser) -> None:
     _name_options(parser)
-    parser.add_argument("host", metavar="HOST", nargs="+", help="a host its token may be sent to, like api.example.com")
+    parser.add_argument(
+        "host", metavar="HOST", nargs="+", help="where its token may be sent, like api.example.com or '*.example.com'"
+    )
 
 
 def _allow(options: Options) -> int:
     import msgspec  # loaded with the logins
 
+    hosts = auth_login.read_hosts(options.host, f"weft auth allow {options.name}")
     where, logins = find(options.name)
     if where.folder != vault().folder:
         raise LoginFailed(f"{options.name} is a server: its token goes to it alone")
     for login in reversed(logins):
-        hosts = tuple(dict.fromkeys((*login.hosts, *(host.lower() for host in options.host))))
-        where.write(options.name, msgspec.structs.replace(login, hosts=hosts))
-    print(f"allowed: the token of {options.name} may go to {', '.join(options.host)}")
+        all_hosts = tuple(dict.fromkeys((*login.hosts, *hosts)))
+        where.write(options.name, msgspec.structs.replace(login, hosts=all_hosts))
+    print(f"allowed: the token of {options.name} may go to {', '.join(hosts)}")
     return 0
 
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clawft.cli.main import begin_loop
@@ -13,7 +14,7 @@ from clawft.cli.options import common_options, discovered, settings
 from clawft.cli.parser import Options, Parser, WrongUsage
 from clawft.cli.screen import one_line, safe, tell
 from clawft.config.places import ask_to_reconnect, home_folder
-from clawft.errors import LoginFailed, NeedsAuth
+from clawft.errors import LoginFailed, NeedsAuth, quoted
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.auth.desk import LoginDesk
@@ -56,12 +57,30 @@ def login(told: Options) -> int:
         )
     from clawft.store.concealed_secrets import conceal  # loaded with the logins
 
+    told.host = read_hosts(told.host, f"weft auth login {told.name} --host")
     server = _server(told)
     made = begin_loop(asyncio.run, _to_server(told, server) if server else _to_service(told))
     if server is not None:
         ask_to_reconnect(home_folder(), server.name)
     print(f"logged in: {told.name}{f' as {one_line(conceal(made.account))}' if made.account else ''}")
     return 0
+
+
+def read_hosts(texts: Sequence[str], command: str) -> list[str]:
+    """Hosts of a command line. Raises WrongUsage for the first that could never be a place for a token."""
+    from clawft.auth.token_hosts import read_host  # only where somebody names one
+
+    hosts = {text: read_host(text) for text in texts}
+    for text, host in hosts.items():
+        if not host:
+            raise WrongUsage(f"{text!r} is no host a token could go to", hint=f"{command} {_spelled(text)}")
+    return list(hosts.values())
+
+
+def _spelled(text: str) -> str:
+    from clawft.auth.token_hosts import meant_host  # loaded by now
+
+    return quoted(meant_host(text) or ("*.example.com" if "*" in text else "api.example.com"))
 
 
 def _server(told: Options) -> UpstreamSpec | None:

@@ -59,7 +59,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "auth refresh": ("weft auth refresh mine",),
     "auth logout": ("weft auth logout mine",),
     "auth store": ("weft auth store", "weft auth store keyring"),
-    "auth allow": ("weft auth allow mine api.example.com",),
+    "auth allow": ("weft auth allow mine api.example.com", "weft auth allow mine '*.example.org'"),
     "tools list": ("weft tools list", "weft tools list git --tokens", "weft tools list '*__search' --json"),
     "tools search": ("weft tools search read a file",),
     "tools show": ("weft tools show file__read",),

@@ -57,7 +57,8 @@ _SHOWN = ("name", "from", "action", "what")
 
 
 def candidates(options: Options) -> Iterator[Candidate]:
-    from clawft.config.imports import PROGRAMS, WORKSPACE, UserFolders, find  # only where something is imported
+    from clawft.config.imports import find  # only where something is imported
+    from clawft.config.other_programs import PROGRAMS, WORKSPACE, UserFolders
 
     around = UserFolders.here(Path(options.workspace).resolve())
     for name, program in PROGRAMS.items():

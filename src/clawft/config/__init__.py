@@ -7,7 +7,8 @@
 | servers | `layers` reads the files, `entry` reads one server and `entry_rules` judge it, `servers` says which count |
 | while we run | `watch` looks for changes; `follow` applies those of servers, `edited_settings` tells of the others |
 | approval of servers | `launch_approval`, with what is pinned in `scripts` and `named_scripts` |
-| other programs' files | `jsonc`, `mcp_config`; `imports` finds servers, `cleared_entry` takes their secrets out |
+| other programs' files | `jsonc`, `mcp_config`; `other_programs` says where servers stand and how they are spelled |
+| import | `imports` finds servers, `cleared_entry` takes their secrets out |
 | files that we write | `server_text` |
 | what is not shown | `secrecy` |
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, cast
@@ -219,4 +220,4 @@ def reference(text: str) -> str:
 
 
 def _millis(value: object) -> int | None:
-    return int(value) if isinstance(value, int | float) and value >= 1 else None
+    return int(value) if isinstance(value, int | float) and 1 <= value < math.inf else None
