@@ -590,3 +590,26 @@ async def test_a_server_that_is_not_ready_says_what_it_does_not_answer(tmp_path:
         with pytest.raises(NotConnected, match=f"not ready after 0.3 s: no answer to {step} yet"):
             await p.find("a").connected(0.3)
         assert p.server_status("a").step == step
+
+
+@requirement("MGR-01", "MGR-03", "MGR-04", "SESS-20")
+@pytest.mark.parametrize(("silent", "step"), [("initialize", "the handshake"), ("tools/list", "tools/list")])
+async def test_who_waited_for_a_server_hears_that_it_is_not_there_yet(tmp_path: Path, silent: str, step: str) -> None:
+    async with pool(tmp_path, Tables({"a": {**answers(), silent: never}})) as mine:
+        said = {"a": f"not ready after 0.3 s: no answer to {step} yet"}
+        assert (await mine.connect(table("a"), seconds=0.3)).errors == said
+        assert (await mine.reconnect("a", seconds=0.3)).errors == said
+        assert (await mine.toggle("a", False, seconds=0.3)).errors == {}
+        assert (await mine.toggle("a", True, seconds=0.3)).errors == said
+        wanted = {"a": table("a", timeout_ms=1), "b": table("b")}
+        assert (await mine.set_servers(wanted)).errors == {}  # nobody waited
+
+
+@requirement("MGR-13")
+async def test_who_waits_for_a_server_that_is_stopped_waits_no_longer(tmp_path: Path) -> None:
+    async with pool(tmp_path, Tables({"a": answers(initialize=never)})) as mine:
+        waiting = asyncio.create_task(mine.connect(table("a"), seconds=PATIENCE_S))
+        await until(lambda: bool(mine.status()) and mine.server_status("a").step == "the handshake")
+        await mine.disconnect("a")
+        async with asyncio.timeout(PATIENCE_S / 4):
+            assert (await waiting).errors == {}

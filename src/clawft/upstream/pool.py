@@ -104,10 +104,8 @@ class Pool:
             self._start_all(todo.restart)
         begun = (*todo.start, *todo.restart)
         await self._tried(begun, seconds)
-        errors = {name: self._running[name].error for name in begun if name in self._running}
-        return SetServersResult(
-            todo.start, todo.stop, todo.restart, {**wrong, **{name: why for name, why in errors.items() if why}}
-        )
+        errors = {name: why for name in begun if (why := self._absence(name, seconds))}
+        return SetServersResult(todo.start, todo.stop, todo.restart, {**wrong, **errors})
 
     def _start_all(self, names: Iterable[str]) -> None:
         """With more servers than places those whose lists are fresh rest until they are called."""
@@ -143,6 +141,17 @@ class Pool:
                 await asyncio.gather(*tries)
         except TimeoutError:
             log.info("not all servers are ready after %g s", seconds)
+
+    def _absence(self, name: str, waited: float) -> str:
+        """Why it is not there. Where nobody waited, one whose first try goes on has done nothing wrong."""
+        upstream = self._running.get(name)
+        if upstream is None:
+            return ""
+        if waited and not upstream.tried.is_set():
+            from clawft.upstream.reasons import not_ready  # most servers are there
+
+            return not_ready(waited, upstream.step)
+        return upstream.error
 
     # ── what people say ──────────────────────────────────────────────────────────────────────────────────────────────
 

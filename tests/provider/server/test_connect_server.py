@@ -79,6 +79,29 @@ async def test_what_a_server_refuses_is_told_with_the_step(
             await connect_server(UpstreamSpec("one", url=seen.url), workspace=tmp_path)
 
 
+@requirement("SESS-20", "S4-CL-02", "SESS-05")
+@pytest.mark.parametrize(("mute", "step"), [("initialize", "the handshake"), ("tools/list", "tools/list")])
+async def test_a_server_that_does_not_answer_is_not_connected(mute: str, step: str, tmp_path: Path) -> None:
+    before = psutil.Process().children()
+    with pytest.raises(NotConnected, match=f"one: not ready after 1 s: no answer to {step} yet"):
+        await connect_server(honest("--mute", mute), workspace=tmp_path, seconds=1.0)
+    assert psutil.Process().children() == before
+
+
+@requirement("SESS-20", "S4-CL-02")
+async def test_remembered_tools_do_not_stand_in_for_a_server_that_does_not_answer(tmp_path: Path) -> None:
+    flag = tmp_path / "mute"
+    server = str(SERVERS / "honest.py")
+    program = f"import os, runpy, sys\nsys.argv += ['--mute', 'initialize'] * os.path.exists({str(flag)!r})\n"
+    program += f"runpy.run_path({server!r}, run_name='__main__')"
+    spec = UpstreamSpec("one", command=sys.executable, args=("-c", program), sandbox="off")
+    async with connect_server(spec, workspace=tmp_path) as good:
+        assert good.list_tools()
+    flag.touch()
+    with pytest.raises(NotConnected, match="one: not ready after 1 s: no answer to the handshake yet"):
+        await connect_server(spec, workspace=tmp_path, seconds=1.0)
+
+
 @requirement("SESS-20")
 async def test_a_server_that_is_entered_ends_with_the_block(tmp_path: Path) -> None:
     before = psutil.Process().children()
