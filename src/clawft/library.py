@@ -23,7 +23,7 @@ from typing import Any, Self
 import msgspec
 
 from clawft.app import App, gateway_token, run
-from clawft.catalog.names import NameForm
+from clawft.catalog.names import NameForm, refuse_server
 from clawft.config.settings import Settings
 from clawft.errors import InvalidConfig
 from clawft.gateway.http.access import LOOPBACK_HOSTS, Access, open_to_all, with_token
@@ -72,7 +72,10 @@ class Gateway:
 
     def register(self, provider: Provider) -> None:
         """Offer one more provider, also while running: callers are told that the list has changed."""
-        self._app.gateway.register(provider, server=getattr(provider, "server", ""))
+        server = getattr(provider, "server", "")
+        if server and self._app.settings.builtin and (wrong := refuse_server(server)):
+            raise InvalidConfig(wrong, hint=f"give its UpstreamSpec another name than {server!r}")
+        self._app.gateway.register(provider, server=server)
 
     def unregister(self, namespace: str) -> None:
         self._app.gateway.unregister(namespace)

@@ -456,12 +456,34 @@ async def test_set_servers_applies_the_difference_and_nothing_more(tmp_path: Pat
         assert ways.open == {"kept", "changed", "new", "newer"}
 
 
-@requirement("MGR-12")
-async def test_a_spec_that_names_no_server_is_refused_before_anything_starts(tmp_path: Path) -> None:
+@requirement("MGR-12", "CONF-02", "CONF-18")
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (UpstreamSpec("a"), "either a url or a command"),
+        (UpstreamSpec("a", command="table", url="http://127.0.0.1:1/mcp"), "a url or a command, not both"),
+        (UpstreamSpec("a", command="table;ls", trust="trusted"), "unsafe command: 'table;ls' contains ';'"),
+        (UpstreamSpec("a", command="/opt/../bin/table", trust="trusted"), "unsafe command"),
+        (UpstreamSpec("a", url="ftp://user:secret@x"), "must begin with http:// or https://, not 'ftp://"),
+        (UpstreamSpec("a", url="https://"), "names no host"),
+        (UpstreamSpec("a", url="http://[x"), "cannot be read"),
+    ],
+)
+async def test_a_spec_that_makes_no_sense_is_refused_before_anything_starts(
+    tmp_path: Path, spec: UpstreamSpec, said: str
+) -> None:
     async with pool(tmp_path, ways := Tables()) as mine:
-        done = await mine.connect(UpstreamSpec("empty"))
-        assert "neither a command nor a url" in done.errors["empty"]
-        assert ways.links == {}
+        done = await mine.connect(spec)
+        assert said in done.errors["a"]
+        assert "secret" not in done.errors["a"]
+        assert (ways.links, mine.status()) == ({}, [])
+
+
+@requirement("CONF-02")
+async def test_a_url_that_begins_with_a_variable_is_judged_when_that_is_known(tmp_path: Path) -> None:
+    async with pool(tmp_path) as mine:
+        done = await mine.connect(UpstreamSpec("a", url="${NO_SUCH_VARIABLE_HERE}/mcp"))
+        assert "NO_SUCH_VARIABLE_HERE" in done.errors["a"]
 
 
 @requirement(

@@ -36,6 +36,7 @@ from clawft.upstream.private_sessions import PrivateSessions
 from clawft.upstream.session.session import Session
 from clawft.upstream.slots import MAX_CONNECTIONS, Slots
 from clawft.upstream.spec import UpstreamSpec
+from clawft.upstream.spec_rules import wrong_with
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc.messages import Notification, Request
 
@@ -281,9 +282,8 @@ def _error_in(name: str, spec: UpstreamSpec) -> ClawftError | None:
     """What is wrong with a spec before anything is started."""
     if not _NAME.fullmatch(name) or "__" in name or name != spec.name:
         return InvalidConfig(f"{name!r} cannot be the name of a server", hint="letters, digits, `-`, `.`, single `_`")
-    if not spec.command and not spec.url:
-        return InvalidConfig(f"{name} has neither a command nor a url", hint="give one of them")
-    return None
+    wrong = wrong_with(spec) if spec.enabled else ""
+    return InvalidConfig(wrong, hint="correct its spec") if wrong else None
 
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from clawft import Gateway, NotConnected, UpstreamSpec, connect_server
+from clawft.errors import InvalidConfig
 from tests.requirements import requirement
 from tests.servers.web import Asked, serve
 
@@ -44,12 +45,13 @@ async def test_a_program_has_the_tools_of_a_server_until_it_closes_it(tmp_path: 
     assert psutil.Process().children() == before
 
 
-@requirement("SESS-20", "S4-CL-02", "SESS-05")
+@requirement("SESS-20", "S4-CL-02", "SESS-05", "CONF-18")
 @pytest.mark.parametrize(
     ("spec", "step"),
     [
         (UpstreamSpec("one", command="/no/such/program"), "/no/such/program does not exist"),
         (honest("--die-on", "initialize"), "exited with status"),
+        (UpstreamSpec("one", command="/bin/cat;ls", trust="trusted"), "unsafe command: '/bin/cat;ls'"),
     ],
 )
 async def test_what_cannot_be_started_says_why(spec: UpstreamSpec, step: str, tmp_path: Path) -> None:
@@ -120,3 +122,13 @@ async def test_several_are_connected_at_a_time(tmp_path: Path) -> None:
     servers = await asyncio.gather(*connecting)
     assert [server.server for server in servers] == ["one", "one"]
     await asyncio.gather(*(server.close() for server in servers))
+
+
+@requirement("PROV-11")
+async def test_beside_built_in_tools_no_server_has_their_name(tmp_path: Path) -> None:
+    spec = UpstreamSpec("git", command=sys.executable, args=(str(SERVERS / "honest.py"),), sandbox="off")
+    async with connect_server(spec, workspace=tmp_path) as server:
+        with pytest.raises(InvalidConfig, match="'git' is the namespace of built-in tools; my-git would do"):
+            Gateway(server, builtin=True, workspace=tmp_path)
+        async with Gateway(server, workspace=tmp_path, names="plain") as gateway:
+            assert "git__echo" in [tool.name for tool in gateway.list_tools()]
