@@ -59,7 +59,7 @@ class Gateway:
         settings: Settings | None = None,
     ) -> None:
         known = settings or Settings(
-            home=home(), workspace=Path(workspace).resolve(), names=NameForm(names), builtin=builtin
+            home=home(), workspace=_folder(workspace), names=_name_form(names), builtin=builtin
         )
         self._app = App(known, outside=False)
         self._introduce(name, version)
@@ -163,7 +163,25 @@ async def _until_cancelled(serve: Callable[[asyncio.Future[int]], Coroutine[Any,
         raise
 
 
+def _folder(workspace: Path | str) -> Path:
+    found = Path(workspace).resolve()
+    if not found.is_dir():
+        raise InvalidConfig(f"the workspace is no folder: {found}", hint="make it, or give another workspace=…")
+    return found
+
+
+def _name_form(names: str) -> NameForm:
+    try:
+        return NameForm(names)
+    except ValueError:
+        known = ", ".join(form.value for form in NameForm)
+        raise InvalidConfig(f"there is no form of names: {names!r}", hint=f"names=… is one of {known}") from None
+
+
 def _as_provider(namespace: str, functions: list[Callable[..., Any]], settings: Settings) -> FunctionProvider:
+    if not namespace or "__" in namespace:  # what stands between it and the name of a tool
+        raise InvalidConfig(f"{namespace!r} cannot be a namespace", hint="letters, digits, `-`, single `_`")
+
     def store_of(agent: str) -> FileStore:
         return FileStore(state_folder(agent, namespace))
 
