@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+import clawft
 from clawft import Gateway, ToolContext, tool
 from clawft.app import gateway_token
 from clawft.errors import InvalidConfig
@@ -111,6 +112,31 @@ async def test_what_keeps_it_from_serving_is_told_to_the_program(tmp_path: Path)
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
+
+
+@requirement("PROV-11")
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"names": "odd"}, "no form of names: 'odd' .*plain, mcp, claude, bare"),
+        ({"namespace": "a__b"}, "'a__b' cannot be a namespace"),
+        ({"namespace": ""}, "'' cannot be a namespace"),
+        ({"workspace": "/no/such/folder"}, "the workspace is no folder: /no/such/folder"),
+    ],
+)
+def test_what_a_gateway_cannot_be_made_of_is_named(wrong: dict[str, Any], said: str, tmp_path: Path) -> None:
+    @tool
+    def hello() -> str:
+        """Say it."""
+        return "hello"
+
+    with pytest.raises(InvalidConfig, match=said):
+        Gateway(hello, **{"workspace": tmp_path, **wrong})
+
+
+def test_the_public_names_are_listed() -> None:
+    assert set(clawft.__all__) <= set(dir(clawft))
 
 
 @pytest.mark.usefixtures("home")

@@ -23,7 +23,7 @@ from typing import Any, Self
 import msgspec
 
 from clawft.app import App, gateway_token, run
-from clawft.catalog.names import NameForm
+from clawft.catalog.names import NameForm, refuse_server
 from clawft.config.settings import Settings
 from clawft.errors import InvalidConfig
 from clawft.gateway.http.access import LOOPBACK_HOSTS, Access, open_to_all, with_token
@@ -59,7 +59,7 @@ class Gateway:
         settings: Settings | None = None,
     ) -> None:
         known = settings or Settings(
-            home=home(), workspace=Path(workspace).resolve(), names=NameForm(names), builtin=builtin
+            home=home(), workspace=_folder(workspace), names=_name_form(names), builtin=builtin
         )
         self._app = App(known, outside=False)
         self._introduce(name, version)
@@ -72,7 +72,10 @@ class Gateway:
 
     def register(self, provider: Provider) -> None:
         """Offer one more provider, also while running: callers are told that the list has changed."""
-        self._app.gateway.register(provider, server=getattr(provider, "server", ""))
+        server = getattr(provider, "server", "")
+        if server and self._app.settings.builtin and (wrong := refuse_server(server)):
+            raise InvalidConfig(wrong, hint=f"give its UpstreamSpec another name than {server!r}")
+        self._app.gateway.register(provider, server=server)
 
     def unregister(self, namespace: str) -> None:
         self._app.gateway.unregister(namespace)
@@ -160,7 +163,25 @@ async def _until_cancelled(serve: Callable[[asyncio.Future[int]], Coroutine[Any,
         raise
 
 
+def _folder(workspace: Path | str) -> Path:
+    found = Path(workspace).resolve()
+    if not found.is_dir():
+        raise InvalidConfig(f"the workspace is no folder: {found}", hint="make it, or give another workspace=…")
+    return found
+
+
+def _name_form(names: str) -> NameForm:
+    try:
+        return NameForm(names)
+    except ValueError:
+        known = ", ".join(form.value for form in NameForm)
+        raise InvalidConfig(f"there is no form of names: {names!r}", hint=f"names=… is one of {known}") from None
+
+
 def _as_provider(namespace: str, functions: list[Callable[..., Any]], settings: Settings) -> FunctionProvider:
+    if not namespace or "__" in namespace:  # what stands between it and the name of a tool
+        raise InvalidConfig(f"{namespace!r} cannot be a namespace", hint="letters, digits, `-`, single `_`")
+
     def store_of(agent: str) -> FileStore:
         return FileStore(state_folder(agent, namespace))
 

@@ -2,6 +2,8 @@
 
 import os
 import stat
+import subprocess
+import sys
 import time
 import tracemalloc
 from collections.abc import Awaitable, Callable
@@ -123,6 +125,32 @@ async def test_the_manifest_is_enforced(call: CallTool, workspace: Path, monkeyp
 
 
 # ── write ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("FILE-02")
+@pytest.mark.slow  # a process
+def test_what_the_person_made_read_only_is_not_replaced(workspace: Path, tmp_path: Path) -> None:
+    """To root nothing is read-only, so root is tried without that right."""
+    mine = workspace / "a.txt"
+    mine.write_text("mine")
+    mine.chmod(0o444)
+    write = [sys.executable, "-m", "clawft", "tools", "call", "--workspace", str(workspace)]
+    write += ["file__write", "path=a.txt", "content=theirs"]
+    env = {**os.environ, "CLAWFT_HOME": str(tmp_path / "home")}
+    anybody = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    done = subprocess.run([*anybody, *write], env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert "'a.txt' is read-only (chmod u+w a.txt)" in done.stdout + done.stderr
+    assert (done.returncode != 0, mine.read_text()) == (True, "mine")
+    mine.chmod(0o644)
+    done = subprocess.run([*anybody, *write], env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, mine.read_text()) == (0, "theirs")
+
+
+@requirement("FILE-01")
+async def test_a_folder_is_listed_and_a_file_is_not(call: CallTool, workspace: Path) -> None:
+    (workspace / "a.txt").touch()
+    with pytest.raises(ExecutionFailed, match=r"list: not a folder: 'a.txt' \(use file__read for a file\)"):
+        await call("file", "list", path="a.txt")
 
 
 @requirement("FILE-02")

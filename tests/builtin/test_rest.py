@@ -104,8 +104,14 @@ async def test_bodies_go_out_in_the_form_asked_for(kind: str, body: Any, sent: b
     keep()
     async with api(lambda request: http.Response(status=204)) as served:
         result = await call(f"{served.url}/", "POST", body=body, body_type=kind)
-    assert result.content == []
+    assert result.content == [{"type": "text", "text": "null"}]
     assert (served.asked[0][3], served.asked[0][2]["Content-Type"]) == (sent, content_type)
+
+
+async def test_a_login_that_is_not_there_is_named_with_its_account() -> None:
+    keep()
+    with pytest.raises(ExecutionFailed, match=r"there is no login for .* as 'nobody'"):
+        await call("https://127.0.0.1/", account="nobody")
 
 
 async def test_what_is_no_json_is_not_lost() -> None:

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from msgspec import Struct
 
+from clawft import Gateway
 from clawft.errors import (
     ExecutionFailed,
     InvalidArguments,
@@ -179,6 +180,17 @@ async def test_wrong_arguments_are_told_so_that_a_model_can_act(offer: Offer, ar
     with pytest.raises(InvalidArguments) as told:
         await provider.run(call_of(provider, "add", arguments))
     assert said in str(told.value)
+
+
+@requirement("GIT-10")
+async def test_wrong_arguments_are_told_under_the_name_that_was_called(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAWFT_HOME", str(tmp_path / "home"))
+    async with Gateway(builtin=True, workspace=workspace) as gateway:
+        for name in ("file__read", "read_file", "mcp__file__read"):
+            told = (await gateway.call_tool(name)).content[0]["text"]
+            assert told.startswith(f"{name}: missing 'path' (usage: {name}(path: string")
 
 
 @requirement("FILE-01")

@@ -456,12 +456,34 @@ async def test_set_servers_applies_the_difference_and_nothing_more(tmp_path: Pat
         assert ways.open == {"kept", "changed", "new", "newer"}
 
 
-@requirement("MGR-12")
-async def test_a_spec_that_names_no_server_is_refused_before_anything_starts(tmp_path: Path) -> None:
+@requirement("MGR-12", "CONF-02", "CONF-18")
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (UpstreamSpec("a"), "either a url or a command"),
+        (UpstreamSpec("a", command="table", url="http://127.0.0.1:1/mcp"), "a url or a command, not both"),
+        (UpstreamSpec("a", command="table;ls", trust="trusted"), "unsafe command: 'table;ls' contains ';'"),
+        (UpstreamSpec("a", command="/opt/../bin/table", trust="trusted"), "unsafe command"),
+        (UpstreamSpec("a", url="ftp://user:secret@x"), "must begin with http:// or https://, not 'ftp://"),
+        (UpstreamSpec("a", url="https://"), "names no host"),
+        (UpstreamSpec("a", url="http://[x"), "cannot be read"),
+    ],
+)
+async def test_a_spec_that_makes_no_sense_is_refused_before_anything_starts(
+    tmp_path: Path, spec: UpstreamSpec, said: str
+) -> None:
     async with pool(tmp_path, ways := Tables()) as mine:
-        done = await mine.connect(UpstreamSpec("empty"))
-        assert "neither a command nor a url" in done.errors["empty"]
-        assert ways.links == {}
+        done = await mine.connect(spec)
+        assert said in done.errors["a"]
+        assert "secret" not in done.errors["a"]
+        assert (ways.links, mine.status()) == ({}, [])
+
+
+@requirement("CONF-02")
+async def test_a_url_that_begins_with_a_variable_is_judged_when_that_is_known(tmp_path: Path) -> None:
+    async with pool(tmp_path) as mine:
+        done = await mine.connect(UpstreamSpec("a", url="${NO_SUCH_VARIABLE_HERE}/mcp"))
+        assert "NO_SUCH_VARIABLE_HERE" in done.errors["a"]
 
 
 @requirement(
@@ -590,3 +612,26 @@ async def test_a_server_that_is_not_ready_says_what_it_does_not_answer(tmp_path:
         with pytest.raises(NotConnected, match=f"not ready after 0.3 s: no answer to {step} yet"):
             await p.find("a").connected(0.3)
         assert p.server_status("a").step == step
+
+
+@requirement("MGR-01", "MGR-03", "MGR-04", "SESS-20")
+@pytest.mark.parametrize(("silent", "step"), [("initialize", "the handshake"), ("tools/list", "tools/list")])
+async def test_who_waited_for_a_server_hears_that_it_is_not_there_yet(tmp_path: Path, silent: str, step: str) -> None:
+    async with pool(tmp_path, Tables({"a": {**answers(), silent: never}})) as mine:
+        said = {"a": f"not ready after 0.3 s: no answer to {step} yet"}
+        assert (await mine.connect(table("a"), seconds=0.3)).errors == said
+        assert (await mine.reconnect("a", seconds=0.3)).errors == said
+        assert (await mine.toggle("a", False, seconds=0.3)).errors == {}
+        assert (await mine.toggle("a", True, seconds=0.3)).errors == said
+        wanted = {"a": table("a", timeout_ms=1), "b": table("b")}
+        assert (await mine.set_servers(wanted)).errors == {}  # nobody waited
+
+
+@requirement("MGR-13")
+async def test_who_waits_for_a_server_that_is_stopped_waits_no_longer(tmp_path: Path) -> None:
+    async with pool(tmp_path, Tables({"a": answers(initialize=never)})) as mine:
+        waiting = asyncio.create_task(mine.connect(table("a"), seconds=PATIENCE_S))
+        await until(lambda: bool(mine.status()) and mine.server_status("a").step == "the handshake")
+        await mine.disconnect("a")
+        async with asyncio.timeout(PATIENCE_S / 4):
+            assert (await waiting).errors == {}

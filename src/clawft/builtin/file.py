@@ -122,7 +122,7 @@ async def list_files(
     def look() -> Listing:
         with _confined(ctx, path, "list") as found:
             if not stat.S_ISDIR(found.stat().st_mode):
-                raise ExecutionFailed(f"list: not a folder: '{path}'", hint="use read for a file")
+                raise ExecutionFailed(f"list: not a folder: '{path}'", hint="use file__read for a file")
             return _listing(walk_tree(found, recursive), limit)
 
     return await _in_turn(_lists, ctx, look)
@@ -273,4 +273,6 @@ def _mode_to_keep(found: ConfinedPath) -> int | None:
     except FileNotFoundError:
         return None
     check_regular(mode)
+    if not os.access(found.name, os.W_OK, dir_fd=found.folder):  # a rename would not ask
+        raise ExecutionFailed(f"'{found.relative}' is read-only", hint=f"chmod u+w {found.relative}")
     return stat.S_IMODE(mode)

@@ -274,9 +274,10 @@ def check_secret(given: str) -> str:
     return given
 
 
-def no_login(provider: str) -> ExecutionFailed:
+def no_login(provider: str, account: str = "") -> ExecutionFailed:
+    whose = f" as {account!r}" if account else ""
     return ExecutionFailed(
-        f"there is no login for {provider}", hint=f"weft auth login {provider}, or oauth2__authorize"
+        f"there is no login for {provider}{whose}", hint=f"weft auth login {provider}, or oauth2__authorize"
     )
 
 

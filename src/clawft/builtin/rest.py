@@ -208,7 +208,7 @@ def choose(logins: list[Login], provider: str, account: str, url: str) -> Login:
     """The newest login that may be used at this address."""
     known = [login for login in logins if account in ("", login.account)]
     if not known:
-        raise no_login(provider)
+        raise no_login(provider, account)
     host = (urlsplit(url).hostname or "").lower()
     if urlsplit(url).scheme != "https" and not is_loopback(url):
         raise PermissionDenied("rest__request", f"a token is sent over https only, not to {url!r}")

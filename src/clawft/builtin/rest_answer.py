@@ -41,13 +41,13 @@ def answer_of(found: FetchedAnswer) -> CallToolResult:
     """The body in the form it has; a list that goes on says where."""
     value = body_of(found)
     links = links_of(found)
-    text = bytes(value).decode() if isinstance(value, Raw) else value
-    content: list[Any] = [] if text is None else [{"type": "text", "text": text}]
+    text = "null" if value is None else bytes(value).decode() if isinstance(value, Raw) else value
+    content: list[Any] = [{"type": "text", "text": text}]
     if "next" in links:
         content.append({"type": "text", "text": f"the next page: {links['next']}"})
     structured: Any = msgspec.UNSET
     if not isinstance(value, str):
-        structured = value if text is not None and text.startswith("{") else {"result": value}
+        structured = value if text.startswith("{") else {"result": value}
     meta: Any = {LINKS_KEY: links} if links else msgspec.UNSET
     return CallToolResult(content, structured, meta=meta)
 

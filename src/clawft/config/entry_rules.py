@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -16,12 +15,11 @@ from clawft.config.load import SourceLine
 from clawft.config.places import expanded
 from clawft.config.secrecy import has_password
 from clawft.errors import InvalidConfig
-from clawft.model import Deny
-from clawft.policy import launch
 from clawft.policy.globs import MAX_HOSTILE_GLOB
 from clawft.sandbox.bounds import DECIDING, is_within
-from clawft.store.secrets import SCHEME, begins_with_reference, with_defaults
+from clawft.store.secrets import SCHEME
 from clawft.upstream.spec import SandboxTable, Trust, UpstreamSpec
+from clawft.upstream.spec_rules import SCHEMES, wrong_command, wrong_url
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.secrets import mask_url
 
@@ -102,7 +100,8 @@ def _wrong_with(told: ServerEntry, by_workspace: bool) -> str | None:
         return wrong
     if told.exchange is not None and (wrong := _wrong_exchange(told, told.exchange.client_secret, by_workspace)):
         return wrong
-    return _wrong_url(told.url) if told.url and not told.url.startswith(STDIO) else _wrong_command(told)
+    is_address = told.url and not told.url.startswith(STDIO)
+    return (wrong_url(told.url, f"{STDIO}, {SCHEMES}") if is_address else _wrong_command(told)) or None
 
 
 def _wrong_exchange(told: ServerEntry, secret: str, by_workspace: bool) -> str:
@@ -147,27 +146,12 @@ def _opens(sandbox: str | SandboxTable) -> str:
     return f"open {opened[0]!r} to its own servers" if opened else ""
 
 
-def _wrong_url(url: str) -> str | None:
-    """One that begins with a variable is judged by its default, and once more when it is known."""
-    url = with_defaults(url)
-    if begins_with_reference(url):
-        return None
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return "the url cannot be read"
-    if parts.scheme not in ("http", "https"):
-        return f"the url must begin with stdio://, http:// or https://, not {mask_url(url)[:40]!r}"
-    return None if parts.hostname else "the url names no host"
-
-
-def _wrong_command(told: ServerEntry) -> str | None:
+def _wrong_command(told: ServerEntry) -> str:
     try:
         command, _ = command_of(told)
     except ValueError as wrong:
         return f"the url cannot be split into words: {wrong}"
-    verdict = launch.decide(command)
-    return f"{verdict.reason}; {verdict.hint}" if isinstance(verdict, Deny) else None
+    return wrong_command(command)
 
 
 def command_of(told: ServerEntry) -> tuple[str, tuple[str, ...]]:

@@ -17,14 +17,17 @@ from clawft.provider.schema import Signature, behind, from_json, read_signature,
 from clawft.wire.meta import NEEDS, write_needs
 
 TaskChoice = Literal["forbidden", "optional", "required"]
-Run = Callable[[bytes, ToolContext | None], Coroutine[Any, Any, Reply]]
+Run = Callable[[bytes, ToolContext | None, str], Coroutine[Any, Any, Reply]]
 
 _log = logging.getLogger("clawft.tool")
 _encode = msgspec.json.encode
 
 
 class FunctionTool:
-    """A tool and the way to run it. `run` takes arguments as bytes, `execute` as a mapping."""
+    """A tool and the way to run it. `run` takes arguments as bytes, `execute` as a mapping.
+
+    The third of `run` is what the caller calls the tool, for words about wrong arguments; empty: its own name.
+    """
 
     __slots__ = ("in_thread", "run", "tool", "wants_context")
 
@@ -47,7 +50,7 @@ class FunctionTool:
         return msgspec.json.decode(self.tool.input_schema)
 
     async def execute(self, params: Mapping[str, Any], ctx: ToolContext) -> CallToolResult:
-        return as_result(await self.run(_encode(params), ctx))
+        return as_result(await self.run(_encode(params), ctx, ""))
 
 
 def as_result(reply: Reply) -> CallToolResult:
@@ -113,11 +116,11 @@ def _runner(function: Callable[..., Any], name: str, signature: Signature, outpu
     render = output.render
     at = signature.context_at
 
-    async def run(arguments: bytes, context: ToolContext | None) -> Reply:
+    async def run(arguments: bytes, context: ToolContext | None, asked: str) -> Reply:
         try:
             values = decode(arguments)
         except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-            values = _second_reading(decode, name, arguments, signature.schema, problem)
+            values = _second_reading(decode, asked or name, arguments, signature.schema, problem)
         if at >= 0:
             values = (*values[:at], context, *values[at:])
         try:

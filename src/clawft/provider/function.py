@@ -152,7 +152,8 @@ class FunctionProvider:
         found = self._tools.get(call.tool.name)
         if found is None:
             raise ToolNotFound(f"unknown tool: {call.tool.name}")
-        return found.run(call.arguments, self._context(call, found) if found.wants_context else None)
+        context = self._context(call, found) if found.wants_context else None
+        return found.run(call.arguments, context, call.asked)
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
         """Call by native name or alias, as nobody in particular."""

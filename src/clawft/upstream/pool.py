@@ -36,6 +36,7 @@ from clawft.upstream.private_sessions import PrivateSessions
 from clawft.upstream.session.session import Session
 from clawft.upstream.slots import MAX_CONNECTIONS, Slots
 from clawft.upstream.spec import UpstreamSpec
+from clawft.upstream.spec_rules import wrong_with
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc.messages import Notification, Request
 
@@ -104,10 +105,8 @@ class Pool:
             self._start_all(todo.restart)
         begun = (*todo.start, *todo.restart)
         await self._tried(begun, seconds)
-        errors = {name: self._running[name].error for name in begun if name in self._running}
-        return SetServersResult(
-            todo.start, todo.stop, todo.restart, {**wrong, **{name: why for name, why in errors.items() if why}}
-        )
+        errors = {name: why for name in begun if (why := self._absence(name, seconds))}
+        return SetServersResult(todo.start, todo.stop, todo.restart, {**wrong, **errors})
 
     def _start_all(self, names: Iterable[str]) -> None:
         """With more servers than places those whose lists are fresh rest until they are called."""
@@ -143,6 +142,17 @@ class Pool:
                 await asyncio.gather(*tries)
         except TimeoutError:
             log.info("not all servers are ready after %g s", seconds)
+
+    def _absence(self, name: str, waited: float) -> str:
+        """Why it is not there. Where nobody waited, one whose first try goes on has done nothing wrong."""
+        upstream = self._running.get(name)
+        if upstream is None:
+            return ""
+        if waited and not upstream.tried.is_set():
+            from clawft.upstream.reasons import not_ready  # most servers are there
+
+            return not_ready(waited, upstream.step)
+        return upstream.error
 
     # ── what people say ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -272,9 +282,8 @@ def _error_in(name: str, spec: UpstreamSpec) -> ClawftError | None:
     """What is wrong with a spec before anything is started."""
     if not _NAME.fullmatch(name) or "__" in name or name != spec.name:
         return InvalidConfig(f"{name!r} cannot be the name of a server", hint="letters, digits, `-`, `.`, single `_`")
-    if not spec.command and not spec.url:
-        return InvalidConfig(f"{name} has neither a command nor a url", hint="give one of them")
-    return None
+    wrong = wrong_with(spec) if spec.enabled else ""
+    return InvalidConfig(wrong, hint="correct its spec") if wrong else None
 
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")

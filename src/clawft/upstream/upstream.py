@@ -137,7 +137,8 @@ class Upstream:
             self._comeback.call(at_once=True)
 
     async def stop(self) -> None:
-        """Ends whatever runs; may be called twice."""
+        """Ends whatever runs; may be called twice. Whoever waits for its first try waits no longer."""
+        self.tried.set()
         life, self._life = self._life, None
         if life is not None:
             life.cancel()

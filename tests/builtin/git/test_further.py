@@ -301,6 +301,35 @@ async def test_stash_push_pop_and_drop(tools: Tools, repo: Path) -> None:
         await tools("stash", repo_path="r", action="pop")
 
 
+@requirement("GIT-03")
+async def test_a_stash_needs_nobody_to_be_named(tools: Tools, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def stasher() -> str:
+        (repo / "a.txt").write_text("changed\n")
+        await tools("stash", repo_path="r", action="push")
+        who = said(repo, "log", "-1", "--format=%an <%ae> %cn <%ce>", "refs/stash")
+        await tools("stash", repo_path="r", action="pop")
+        return who
+
+    assert await stasher() == "git stash <git@stash> git stash <git@stash>"
+    assert (repo / "a.txt").read_text() == "changed\n"
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Ada")
+    assert await stasher() == "Ada <git@stash> Ada <git@stash>"
+    git(repo, "config", "user.email", "l@x")
+    assert await stasher() == "Ada <l@x> Ada <l@x>"
+
+
+@requirement("GIT-10")
+async def test_an_annotated_tag_says_where_git_looks_for_who_makes_it(tools: Tools, repo: Path) -> None:
+    with pytest.raises(ExecutionFailed, match=r"no user\.name and no user\.email") as failed:
+        await tools("tag", repo_path="r", action="create", name="v1", message="one")
+    assert "git config user.name" in failed.value.hint
+    assert "author_name" not in f"{failed.value.message} {failed.value.hint}"
+    git(repo, "config", "user.name", "Local")
+    git(repo, "config", "user.email", "l@x")
+    await tools("tag", repo_path="r", action="create", name="v1", message="one")
+    assert said(repo, "for-each-ref", "--format=%(taggername)", "refs/tags/v1") == "Local"
+
+
 @requirement("GIT-09")
 @pytest.mark.usefixtures("named")
 async def test_a_stash_that_conflicts_is_kept(tools: Tools, repo: Path) -> None:

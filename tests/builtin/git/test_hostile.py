@@ -56,12 +56,12 @@ CALLS: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("pull", {}, "done"),
     ("pull", {"ff_only": False, **WHO}, "done"),
     ("push", {}, "would start that repository's hooks"),
-    ("stash", {"action": "push"}, "nobody is named"),
+    ("stash", {"action": "push"}, "done"),
     ("stash", {}, "done"),
     ("worktree", {"action": "add", "path": "second", "branch": "w"}, "done"),
     ("worktree", {}, "done"),
     ("tag", {"action": "create", "name": "t"}, "done"),
-    ("tag", {"action": "create", "name": "t", "message": "m"}, "nobody is named"),
+    ("tag", {"action": "create", "name": "t", "message": "m"}, "git does not know who you are"),
     ("tag", {}, "done"),
 )
 

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from clawft import Gateway, NotConnected, UpstreamSpec, connect_server
+from clawft.errors import InvalidConfig
 from tests.requirements import requirement
 from tests.servers.web import Asked, serve
 
@@ -44,12 +45,13 @@ async def test_a_program_has_the_tools_of_a_server_until_it_closes_it(tmp_path: 
     assert psutil.Process().children() == before
 
 
-@requirement("SESS-20", "S4-CL-02", "SESS-05")
+@requirement("SESS-20", "S4-CL-02", "SESS-05", "CONF-18")
 @pytest.mark.parametrize(
     ("spec", "step"),
     [
         (UpstreamSpec("one", command="/no/such/program"), "/no/such/program does not exist"),
         (honest("--die-on", "initialize"), "exited with status"),
+        (UpstreamSpec("one", command="/bin/cat;ls", trust="trusted"), "unsafe command: '/bin/cat;ls'"),
     ],
 )
 async def test_what_cannot_be_started_says_why(spec: UpstreamSpec, step: str, tmp_path: Path) -> None:
@@ -79,6 +81,29 @@ async def test_what_a_server_refuses_is_told_with_the_step(
             await connect_server(UpstreamSpec("one", url=seen.url), workspace=tmp_path)
 
 
+@requirement("SESS-20", "S4-CL-02", "SESS-05")
+@pytest.mark.parametrize(("mute", "step"), [("initialize", "the handshake"), ("tools/list", "tools/list")])
+async def test_a_server_that_does_not_answer_is_not_connected(mute: str, step: str, tmp_path: Path) -> None:
+    before = psutil.Process().children()
+    with pytest.raises(NotConnected, match=f"one: not ready after 1 s: no answer to {step} yet"):
+        await connect_server(honest("--mute", mute), workspace=tmp_path, seconds=1.0)
+    assert psutil.Process().children() == before
+
+
+@requirement("SESS-20", "S4-CL-02")
+async def test_remembered_tools_do_not_stand_in_for_a_server_that_does_not_answer(tmp_path: Path) -> None:
+    flag = tmp_path / "mute"
+    server = str(SERVERS / "honest.py")
+    program = f"import os, runpy, sys\nsys.argv += ['--mute', 'initialize'] * os.path.exists({str(flag)!r})\n"
+    program += f"runpy.run_path({server!r}, run_name='__main__')"
+    spec = UpstreamSpec("one", command=sys.executable, args=("-c", program), sandbox="off")
+    async with connect_server(spec, workspace=tmp_path) as good:
+        assert good.list_tools()
+    flag.touch()
+    with pytest.raises(NotConnected, match="one: not ready after 1 s: no answer to the handshake yet"):
+        await connect_server(spec, workspace=tmp_path, seconds=1.0)
+
+
 @requirement("SESS-20")
 async def test_a_server_that_is_entered_ends_with_the_block(tmp_path: Path) -> None:
     before = psutil.Process().children()
@@ -97,3 +122,13 @@ async def test_several_are_connected_at_a_time(tmp_path: Path) -> None:
     servers = await asyncio.gather(*connecting)
     assert [server.server for server in servers] == ["one", "one"]
     await asyncio.gather(*(server.close() for server in servers))
+
+
+@requirement("PROV-11")
+async def test_beside_built_in_tools_no_server_has_their_name(tmp_path: Path) -> None:
+    spec = UpstreamSpec("git", command=sys.executable, args=(str(SERVERS / "honest.py"),), sandbox="off")
+    async with connect_server(spec, workspace=tmp_path) as server:
+        with pytest.raises(InvalidConfig, match="'git' is the namespace of built-in tools; my-git would do"):
+            Gateway(server, builtin=True, workspace=tmp_path)
+        async with Gateway(server, workspace=tmp_path, names="plain") as gateway:
+            assert "git__echo" in [tool.name for tool in gateway.list_tools()]

@@ -27,15 +27,39 @@ async def identity(repo: Repo, author_name: str = "", author_email: str = "") ->
     """The four variables git reads. ExecutionFailed if there is nobody to name."""
     given = {"name": author_name, "email": author_email}
     given = {part: words.person(repo.tool, f"author_{part}", value) for part, value in given.items() if value}
-    said = await repo.attempt("config", "-z", "--get-regexp", r"^user\.(name|email)$", users_own=True)
-    found = resolve(IdentitySources(given, people(repo.tool), parse(said.out)))
-    missing = [f"author_{part}" for part in ("name", "email") if not found.get(f"GIT_AUTHOR_{part.upper()}")]
-    if missing:
+    found = await _look(repo, given)
+    if missing := _missing(found, "author_"):
         raise ExecutionFailed(
-            f"{repo.tool}: nobody is named as author: no {' and no '.join(missing)}",
+            f"{repo.tool}: nobody is named as author: {missing}",
             hint="give author_name and author_email, or set user.name and user.email of git",
         )
     return found
+
+
+async def own_identity(repo: Repo) -> dict[str, str]:
+    """For what takes no author. ExecutionFailed if git knows nobody."""
+    found = await _look(repo, {})
+    if missing := _missing(found, "user."):
+        raise ExecutionFailed(
+            f"{repo.tool}: git does not know who you are: {missing}",
+            hint="tell it once: git config user.name NAME, git config user.email EMAIL",
+        )
+    return found
+
+
+async def identity_if_any(repo: Repo) -> dict[str, str]:
+    """For what git does without knowing anybody."""
+    return {variable: value for variable, value in (await _look(repo, {})).items() if value}
+
+
+async def _look(repo: Repo, given: Mapping[str, str]) -> dict[str, str]:
+    said = await repo.attempt("config", "-z", "--get-regexp", r"^user\.(name|email)$", users_own=True)
+    return resolve(IdentitySources(given, people(repo.tool), parse(said.out)))
+
+
+def _missing(found: Mapping[str, str], kind: str) -> str:
+    missing = [f"no {kind}{part}" for part in ("name", "email") if not found.get(f"GIT_AUTHOR_{part.upper()}")]
+    return " and ".join(missing)
 
 
 def resolve(sources: IdentitySources) -> dict[str, str]:

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
 from clawft.builtin.git.hostile_config import GitWork
-from clawft.builtin.git.identity import identity
+from clawft.builtin.git.identity import identity_if_any
 from clawft.builtin.git.page import lines_of
 from clawft.builtin.git.reading import decoded, records
 from clawft.builtin.git.repo import Git, Repo, RepoPath
@@ -62,12 +62,14 @@ async def stash(
 async def _push(repo: Repo, message: str, include_untracked: bool) -> None:
     how = ["--include-untracked"] if include_untracked else []
     how += [f"--message={message}"] if message else []
-    said = await repo.attempt("stash", "push", "--quiet", *how, write=True, extra=await identity(repo))
+    said = await repo.attempt("stash", "push", "--quiet", *how, write=True, extra=await identity_if_any(repo))
     repo.check(said)
 
 
 async def _get_back(repo: Repo, action: str, index: int) -> list[str]:
-    said = await repo.attempt("stash", action, "--quiet", f"stash@{{{index}}}", write=True, extra=await identity(repo))
+    said = await repo.attempt(
+        "stash", action, "--quiet", f"stash@{{{index}}}", write=True, extra=await identity_if_any(repo)
+    )
     return await conflicts_after(repo, said)
 
 

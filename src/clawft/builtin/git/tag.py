@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
-from clawft.builtin.git.identity import identity
+from clawft.builtin.git.identity import own_identity
 from clawft.builtin.git.log import commit_of
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page
 from clawft.builtin.git.reading import decoded, records, understood
@@ -74,7 +74,7 @@ async def _create(repo: Repo, name: str, commit: str, message: str) -> None:
         await repo.ask("tag", *unsigned, "--", name, commit, write=True)
         return
     args = ["tag", "--annotate", "--file=-", "--cleanup=whitespace", *unsigned, "--", name, commit]
-    repo.check(await repo.attempt(*args, stdin=message.encode(), write=True, extra=await identity(repo)))
+    repo.check(await repo.attempt(*args, stdin=message.encode(), write=True, extra=await own_identity(repo)))
 
 
 def parse_tags(said: bytes) -> list[Tag]:

@@ -89,7 +89,7 @@ async def _connect(spec: UpstreamSpec, folder: Path, seconds: float) -> ServerPr
     provider = providers.find(spec.name)
     if provider is None or done.errors:
         await pool.close()
-        why = done.errors.get(spec.name, f"not ready after {seconds:g} s")
+        why = done.errors.get(spec.name, "it is switched off, or called in the name of people")
         raise NotConnected(f"{spec.name}: {why}")
     provider.close = pool.close
     return provider
