@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clawft.errors import ExecutionFailed, SpawnFailed
+from clawft.link.lines import handed_over
 from clawft.link.process import Child
 from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.probe import leash, memory_limit
@@ -158,7 +159,7 @@ async def _clear_up(how: CellStart) -> None:
 async def _feed(child: Child, data: bytes | None) -> None:
     if data is not None:
         loop = asyncio.get_running_loop()
-        pipe, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, child.pipes.stdin)
+        pipe, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, handed_over(child.pipes.stdin, loop))
         pipe.write(data)
         pipe.close()  # after what waits to be written
 
@@ -243,7 +244,7 @@ class _Pipes:
     async def listen(self) -> None:
         loop = asyncio.get_running_loop()
         for stream, read in self._ends.items():
-            transport, _ = await loop.connect_read_pipe(partial(_Stream, self, stream), read)
+            transport, _ = await loop.connect_read_pipe(partial(_Stream, self, stream), handed_over(read, loop))
             self._heard.append(transport)
 
     def close(self) -> None:
