@@ -130,6 +130,22 @@ def test_check_warns_of_secrets_in_clear_and_fails_for_mistakes(run: Any, server
     assert f"{server}:2: unknown key 'timeout', did you mean 'timeout_ms'?" in done.out
 
 
+@requirement("CONF-22")
+def test_check_and_doctor_see_what_cannot_start(run: Any, home: Path, workspace: Path) -> None:
+    folder = home / "mcp_servers"
+    folder.mkdir(mode=0o700)
+    (folder / "lost.toml").write_text('command = "/bin/sh"\ncwd = "not/there"\n')
+    for words in (("config", "check"), ("doctor",)):
+        told = run(*words).out
+        assert f"lost.toml:1: lost: it is to run in {workspace}/not/there, which is no folder" in told
+        assert "lost: /bin/sh" not in told
+    (folder / "odd.toml").write_text('command = "/bin/sh"\nenv = { K = "secret://env/" }\n')
+    for words in (("config", "check"), ("doctor",)):
+        told = run(*words)
+        assert (told.code, "odd.toml:2: odd: env.K: secret://env/ names no secret" in told.out) == (1, True)
+        assert "needs the variable" not in told.out
+
+
 @requirement("CONF-14")
 def test_check_and_doctor_see_secrets_in_addresses_and_arguments_too(run: Any, home: Path) -> None:
     folder = home / "mcp_servers"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.slow  # processes that take their time
 
 TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
 PYTHON = sys.executable
+SECRET = "sk-abcdefghijklmnop"
 
 
 def config(**servers: list[str] | dict[str, Any]) -> str:
@@ -215,6 +217,26 @@ def test_strict_ends_for_an_entry_that_cannot_be_used(run: Any) -> None:
     done = run("tools", "list", "--strict-mcp-config", "--mcp-config", config(git=[]))
     assert (done.code, done.out) == (1, "")
     assert "'git' is the namespace of built-in tools" in done.err
+
+
+@requirement("AGENT-06")
+def test_what_strict_proposes_works_as_it_is_printed(run: Any, home: Path, tmp_path: Path) -> None:
+    strict = ("tools", "list", "--strict-mcp-config")
+    entry = config(bad=["--crash"], other={"url": "http://x", "headers": {"Authorization": SECRET}, "enabled": False})
+    typed = run(*strict, "--mcp-config", entry)
+    assert typed.err.splitlines()[-1] == "hint: correct bad in --mcp-config"
+    assert SECRET not in typed.err
+    file = tmp_path / "some servers.json"
+    file.write_text(entry)
+    hint = run(*strict, "--mcp-config", str(file)).err.splitlines()[-1]
+    assert hint == f"hint: weft servers test bad --mcp-config '{file}'"
+    tried = run(*shlex.split(hint.removeprefix("hint: weft ")))
+    assert (tried.code, "there is no server" in tried.err) == (1, False)
+    wrong = run(*strict, "--mcp-config", config(git=[]))
+    assert wrong.err.splitlines()[-1] == "hint: correct the entry, or remove it"
+    (home / "mcp_servers").mkdir()
+    (home / "mcp_servers" / "own.toml").write_text(f'command = "{PYTHON}"\nargs = ["{TINY}", "--crash"]\n')
+    assert run(*strict).err.splitlines()[-1] == "hint: weft servers test own"
 
 
 @requirement("CONF-20")

@@ -481,3 +481,15 @@ def test_a_dollar_in_files_of_others_stays_what_it_is(around: UserFolders) -> No
     spec = found("workspace", around)["x"].spec
     assert spec is not None
     assert spec.env == {"A": "$GEM"}
+
+
+@requirement("MGR-19")
+def test_what_only_the_other_kind_of_server_reads_is_left_out_and_told(around: UserFolders) -> None:
+    far = {"url": "https://far.example/mcp", "args": ["a"], "env": {"API_KEY": "sk-abcdefghijkl"}}
+    write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"a": {**COMMAND, "headers": {"A": "b"}}, "b": far}})
+    both = found("cursor", around)
+    a, b = both["a"].spec, both["b"].spec
+    assert a is not None
+    assert b is not None
+    assert (a.headers, b.args, b.env, both["b"].secrets) == ({}, (), {}, {})
+    assert both["a"].notes == ("its headers mean nothing there, and are left out",)

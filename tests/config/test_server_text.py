@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -77,13 +78,26 @@ def test_an_address_survives_both_forms() -> None:
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0$"), max_size=12)
+PROGRAMS = st.fixed_dictionaries(
+    {
+        "command": st.just("/bin/x"),
+        "args": st.lists(TEXTS, max_size=3).map(tuple),
+        "env": st.dictionaries(st.from_regex(r"[A-Z_]{1,5}", fullmatch=True), TEXTS, max_size=3),
+    }
+)
+PLACES = st.fixed_dictionaries(
+    {"url": st.just("https://x.example/mcp"), "headers": st.dictionaries(TEXTS, TEXTS, max_size=2)}
+)
+
+
+def spec_of(kind: dict[str, Any], **more: Any) -> UpstreamSpec:
+    return UpstreamSpec(**kind, **more)
+
+
 SPECS = st.builds(
-    UpstreamSpec,
+    spec_of,
+    kind=PROGRAMS | PLACES,
     name=st.from_regex(r"x[a-z0-9.-]{0,8}", fullmatch=True),
-    command=st.just("/bin/x"),
-    args=st.lists(TEXTS, max_size=3).map(tuple),
-    env=st.dictionaries(st.from_regex(r"[A-Z_]{1,5}", fullmatch=True), TEXTS, max_size=3),
-    headers=st.dictionaries(TEXTS, TEXTS, max_size=2),
     cwd=st.just("/x"),
     enabled=st.booleans(),
     timeout_ms=st.integers(1, 86_400_000),

@@ -229,25 +229,25 @@ def test_a_stdio_url_is_a_command_split_without_a_shell(files: Files) -> None:
 
 @requirement("CONF-02")
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "line", "said"),
     [
-        ("", "either a url or a command"),
-        ('url = "http://x"\ncommand = "/x"', "not both"),
-        ('url = "ftp://x"', "must begin with stdio://, http:// or https://"),
-        ('url = "https://"', "names no host"),
-        ("url = 'stdio:///x \"open'", "cannot be split"),
-        ('url = "http://x"\ntrust = "much"', "trust is trusted or untrusted"),
-        ('url = "http://x"\nsandbox = "maybe"', "sandbox is one of"),
+        ("", 1, "either a url or a command"),
+        ('url = "http://x"\ncommand = "/x"', 1, "not both"),
+        ('url = "ftp://x"', 1, "must begin with stdio://, http:// or https://"),
+        ('url = "https://"', 1, "names no host"),
+        ("url = 'stdio:///x \"open'", 1, "cannot be split"),
+        ('url = "http://x"\ntrust = "much"', 2, "trust is trusted or untrusted"),
+        ('url = "http://x"\nsandbox = "maybe"', 2, "sandbox is one of"),
     ],
 )
-def test_an_entry_that_makes_no_sense_is_refused_alone(files: Files, text: str, said: str) -> None:
+def test_an_entry_that_makes_no_sense_is_refused_alone(files: Files, text: str, line: int, said: str) -> None:
     path = files.user("bad", text)
     files.user("good", stdio())
     servers = files.discover()
     assert list(servers.wanted) == ["good"]
     message = servers.refused["bad"].error.message
     assert said in message
-    assert message.startswith(f"{path}:1: bad: ")
+    assert message.startswith(f"{path}:{line}: bad: ")
 
 
 @requirement("CONF-13")
@@ -293,7 +293,7 @@ def test_a_wrong_type_is_told_with_the_element_and_its_line(files: Files, text: 
 def test_a_workspace_does_not_keep_us_busy_with_globs(files: Files, globs: list[str]) -> None:
     path = files.ours(f'[mcp_servers.a]\ncommand = "{PROGRAM}"\ntools = {{ allow = {json.dumps(globs)} }}\n')
     error = files.discover().refused["a"].error
-    assert error.message == f"{path}:1: a: tools of a workspace file has up to 1000 globs of up to 256 letters"
+    assert error.message == f"{path}:3: a: tools of a workspace file has up to 1000 globs of up to 256 letters"
 
 
 @requirement("CONF-13")
@@ -767,3 +767,60 @@ def test_servers_that_stand_where_nobody_looks_are_told(files: Files, document: 
 def test_a_wrong_type_in_a_foreign_file_is_told_in_words(files: Files) -> None:
     files.foreign({"x": {"command": 3}})
     assert files.discover().refused["x"].error.message.endswith(": x: command must be a text: the path of a program")
+
+
+# ── a mistake has the line of its key ────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("CONF-13")
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('command = "/x"\nargs = []\n\n\ntrust = "maybe"\n', 5),
+        ('\n\nurl = "ftp://x"\n', 3),
+        ('command = "/x"\n\nsandbox = "of"\n', 3),
+        ('command = "/x"\nname = "y z"\n', 2),
+        ('command = "/x"\n\n[env]\nA = "a"\nK = "secret://nope/x"\n', 5),
+        ('command = "/x"\nenv = { K = "secret://env/" }\n', 2),
+        ('\nurl = "https://a.example/${secret://nope/x}"\n', 2),
+        ('command = "/x"\n\nheaders = { A = "b" }\n', 3),
+        ('url = "https://a.example"\n\nargs = ["a"]\n', 3),
+        ('url = "https://a.example"\n\nenv = { A = "b" }\n', 3),
+        ('url = "stdio:///x"\n\nheaders = { A = "b" }\n', 3),
+        ('trust = "untrusted"\ncommand = "python3"\n', 2),
+        ('url = "https://a.example"\nproxy = "socks://x"\n', 2),
+        ('trust = "untrusted"\n', 1),
+    ],
+)
+def test_a_mistake_has_the_line_of_its_key(files: Files, text: str, line: int) -> None:
+    file = files.user("x", text)
+    [refused] = files.discover().refused.values()
+    assert refused.error.message.startswith(f"{file}:{line}: ")
+    assert refused.error.hint
+    shared = files.ours("[mcp_servers.x]\n" + text.replace("[env]", "[mcp_servers.x.env]"))
+    file.unlink()
+    [refused] = files.discover().refused.values()
+    assert refused.error.message.startswith(f"{shared}:{line + 1 if line > 1 or 'ftp' in text else 1}: ")
+
+
+@requirement("CONF-13")
+def test_a_reference_that_can_stand_for_nothing_is_told_before_the_start(files: Files) -> None:
+    files.user("a", stdio() + 'env = { K = "secret://nope/x" }\n')
+    files.user("b", stdio() + 'env = { K = "x-${secret://env/}" }\n')
+    files.user("c", stdio() + 'env = { K = "secret://env/GOOD" }\n')
+    files.user("d", stdio() + 'enabled = false\nenv = { K = "secret://nope/x" }\n')
+    servers = files.discover()
+    assert list(servers.found) == ["c", "d"]
+    assert "env.K: secret://nope/x: unknown kind of secret" in servers.refused["a"].error.message
+    assert servers.refused["a"].error.hint == "one of env, file, command, keyring"
+    assert servers.refused["b"].error.hint == "secret://env/NAME"
+
+
+@requirement("CONF-13")
+def test_what_only_the_other_kind_of_server_reads_is_passed_by_in_foreign_files(files: Files) -> None:
+    both = files.discover(
+        given("a", command=PROGRAM, headers={"A": "b"}), given("b", url="https://a.example", args=["a"], env={"A": "b"})
+    )
+    assert (list(both.found), both.refused) == (["a", "b"], {})
+    files.user("off", 'enabled = false\nurl = "https://a.example"\nargs = ["a"]\n')
+    assert files.discover().refused == {}

@@ -126,7 +126,7 @@ def servers(app: App) -> Iterator[DoctorFinding]:
     """What the files say; nothing is started."""
     if not app.files.name_any:
         return
-    from clawft.cli.config import warnings_of  # only where there are servers
+    from clawft.cli.config import lacks_folder, warnings_of  # only where there are servers
     from clawft.config.servers import waits
 
     known = app.servers
@@ -137,7 +137,7 @@ def servers(app: App) -> Iterator[DoctorFinding]:
     for found in known.found.values():
         yield from (warn("servers", said, hint) for said, hint in warnings_of(found))
         if found.spec.enabled:
-            yield _program(found)
+            yield from () if lacks_folder(found) else (_program(found),)
             yield from _variables(found)
 
 

@@ -73,6 +73,17 @@ WORDS = {
 }
 """What each key must be, for errors and the reference."""
 
+_MEANT_FOR = {
+    "headers": "are sent to a url, and this server is a program",
+    "args": "are for a program, and this server is reached by its url",
+    "env": "is for a program, and this server is reached by its url",
+}
+_INSTEAD_OF = {
+    "headers": "a program gets variables: env",
+    "args": "remove them, or name the program with command",
+    "env": "a url is sent headers",
+}
+
 _UNKNOWN = r"unknown field `(?P<key>[^`]+)`(?: - at `\$\.?(?P<table>\w*)`)?"
 _PLACE = r" - at `\$\.?(?P<key>\w*)(?P<inside>[^`]*)`"
 
@@ -83,9 +94,26 @@ _PLACE = r" - at `\$\.?(?P<key>\w*)(?P<inside>[^`]*)`"
 def read_own(table: object, document: TomlDocument, path: tuple[str, ...]) -> ServerEntry | InvalidConfig:
     """Strictly: the first mistake is named with file, line and the nearest known key."""
     try:
-        return msgspec.convert(table, ServerEntry)
+        told = msgspec.convert(table, ServerEntry)
     except msgspec.ValidationError as wrong:
         return _explain(str(wrong), table, document, path)
+    return _unheard(told, document, path) or told
+
+
+def _unheard(told: ServerEntry, document: TomlDocument, path: tuple[str, ...]) -> InvalidConfig | None:
+    """What nobody would ever look at, as the other kind of server has it."""
+    if not (told.enabled and bool(told.url) != bool(told.command)):
+        return None
+    for key in not_for(told):
+        origin = SourceLine(document.file, document.line_of((*path, key)))
+        return InvalidConfig(f"{origin}: {key} {_MEANT_FOR[key]}", hint=_INSTEAD_OF[key])
+    return None
+
+
+def not_for(told: ServerEntry) -> list[str]:
+    """Keys that mean nothing to this server: it is a program, or it is reached by an address."""
+    is_program = bool(told.command) or told.url.startswith("stdio:")
+    return [key for key in (("headers",) if is_program else ("args", "env")) if getattr(told, key)]
 
 
 def in_words(wrong: Exception) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from clawft.catalog.names import refuse_server
 from clawft.config.entry import SANDBOXES, ServerEntry
@@ -17,7 +18,8 @@ from clawft.config.secrecy import has_password
 from clawft.errors import InvalidConfig
 from clawft.policy.globs import MAX_HOSTILE_GLOB
 from clawft.sandbox.bounds import DECIDING, is_within
-from clawft.store.secrets import SCHEME
+from clawft.store.document import KeyPath
+from clawft.store.secrets import SCHEME, wrong_with_references
 from clawft.upstream.spec import SandboxTable, Trust, UpstreamSpec
 from clawft.upstream.spec_rules import SCHEMES, wrong_command, wrong_url
 from clawft.wire.framing import DEFAULT_LIMIT
@@ -32,6 +34,14 @@ MAX_GLOBS = 1_000
 """Of tools that a workspace file allows or denies: all of them are made one pattern, while others wait."""
 
 
+class Mistake(Struct, frozen=True):
+    """What is wrong in an entry, and which key of it."""
+
+    key: KeyPath
+    said: str
+    hint: str = "correct the entry, or remove it"
+
+
 def judge(
     name: str,
     told: ServerEntry,
@@ -41,14 +51,19 @@ def judge(
     by_hand: bool = False,
     by_workspace: bool = False,
     folders: Sequence[str] = (),
+    at: Callable[[KeyPath], SourceLine] | None = None,
 ) -> UpstreamSpec | InvalidConfig:
-    """`by_hand`: the user typed it. An entry that is switched off needs nothing but its name."""
-    wrong = refuse_server(name) or (_wrong_with(told, by_workspace) if told.enabled else None)
+    """`by_hand`: the user typed it. `at`: where a key of the entry stands, if that is known better than its `origin`.
+
+    An entry that is switched off needs nothing but its name.
+    """
+    wrong = _wrong_name(name) or (_wrong_with(told, by_workspace) if told.enabled else None)
     if wrong is not None:
-        return InvalidConfig(f"{origin}: {name}: {wrong}", hint="correct the entry, or remove it")
+        return InvalidConfig(f"{at(wrong.key) if at else origin}: {name}: {wrong.said}", hint=wrong.hint)
     trust = trust_of(told.trust, by_hand=by_hand, by_workspace=by_workspace)
     spec = _spec(name, told, workspace, trust)
-    return _with_program(spec, origin, folders) if spec.enabled and spec.command else spec
+    program = at(("command",) if told.command else ("url",)) if at else origin
+    return _with_program(spec, program, folders) if spec.enabled and spec.command else spec
 
 
 def trust_of(asked: str, *, by_hand: bool, by_workspace: bool) -> Trust:
@@ -74,34 +89,73 @@ def _spec(name: str, told: ServerEntry, workspace: Path, trust: Trust) -> Upstre
 # ── what is written ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _wrong_with(told: ServerEntry, by_workspace: bool) -> str | None:
+def _wrong_name(name: str) -> Mistake | None:
+    wrong = refuse_server(name)
+    return Mistake(("name",), wrong) if wrong else None
+
+
+def _wrong_with(told: ServerEntry, by_workspace: bool) -> Mistake | None:
     if bool(told.url) == bool(told.command):
-        return "it needs either a url or a command" + (", not both" if told.url else "")
+        return Mistake((), "it needs either a url or a command" + (", not both" if told.url else ""))
     if told.trust.lower() not in TRUSTS:
-        return f"trust is trusted or untrusted, not {told.trust!r}"
+        return Mistake(("trust",), f"trust is trusted or untrusted, not {told.trust!r}")
     if isinstance(told.sandbox, str) and told.sandbox not in SANDBOXES:
-        return f"sandbox is one of {', '.join(SANDBOXES)} or a table, not {told.sandbox!r}"
-    if by_workspace and (opened := _opens(told.sandbox)):
-        return f"a workspace file may not {opened}; say it in a file of your own"
-    if by_workspace and told.verbatim:
-        return "a workspace file may not let hidden characters pass; say it in a file of your own"
-    if by_workspace and told.max_message > DEFAULT_LIMIT:
-        return f"a workspace file may not raise max_message above {DEFAULT_LIMIT}; say it in a file of your own"
-    if by_workspace and told.redact is False:
-        return "a workspace file may not let secrets pass in results; say it in a file of your own"
-    if by_workspace and any(
-        kind in text for text in (*told.env.values(), *told.headers.values(), told.url) for kind in WORKSPACE_SECRETS
-    ):
-        return "a workspace file may not make us read files or run commands for a secret; use secret://keyring or env"
-    globs = (*told.tools.allow, *told.tools.deny)
-    if by_workspace and (len(globs) > MAX_GLOBS or any(len(glob) > MAX_HOSTILE_GLOB for glob in globs)):
-        return f"tools of a workspace file has up to {MAX_GLOBS} globs of up to {MAX_HOSTILE_GLOB} letters"
+        return Mistake(("sandbox",), f"sandbox is one of {', '.join(SANDBOXES)} or a table, not {told.sandbox!r}")
+    if by_workspace and (mistake := _opened_by_workspace(told)):
+        return mistake
     if told.proxy and (wrong := _wrong_proxy(told, by_workspace)):
-        return wrong
+        return Mistake(("proxy",), wrong)
     if told.exchange is not None and (wrong := _wrong_exchange(told, told.exchange.client_secret, by_workspace)):
-        return wrong
-    is_address = told.url and not told.url.startswith(STDIO)
-    return (wrong_url(told.url, f"{STDIO}, {SCHEMES}") if is_address else _wrong_command(told)) or None
+        return Mistake(("exchange",), wrong)
+    if mistake := _wrong_reference(told):
+        return mistake
+    if told.url and not told.url.startswith(STDIO):
+        wrong = wrong_url(told.url, f"{STDIO}, {SCHEMES}")
+        return Mistake(("url",), wrong) if wrong else None
+    wrong = _wrong_command(told)
+    return Mistake(("command",) if told.command else ("url",), wrong) if wrong else None
+
+
+def _opened_by_workspace(told: ServerEntry) -> Mistake | None:
+    """What only a file of the user's own may say."""
+    if opened := _opens(told.sandbox):
+        return Mistake(("sandbox",), f"a workspace file may not {opened}; say it in a file of your own")
+    if told.verbatim:
+        said = "a workspace file may not let hidden characters pass; say it in a file of your own"
+        return Mistake(("verbatim",), said)
+    if told.max_message > DEFAULT_LIMIT:
+        said = f"a workspace file may not raise max_message above {DEFAULT_LIMIT}; say it in a file of your own"
+        return Mistake(("max_message",), said)
+    if told.redact is False:
+        said = "a workspace file may not let secrets pass in results; say it in a file of your own"
+        return Mistake(("redact",), said)
+    for key, text in _texts_of(told):
+        if any(kind in text for kind in WORKSPACE_SECRETS):
+            said = (
+                "a workspace file may not make us read files or run commands for a secret; use secret://keyring or env"
+            )
+            return Mistake(key, said)
+    globs = (*told.tools.allow, *told.tools.deny)
+    if len(globs) > MAX_GLOBS or any(len(glob) > MAX_HOSTILE_GLOB for glob in globs):
+        said = f"tools of a workspace file has up to {MAX_GLOBS} globs of up to {MAX_HOSTILE_GLOB} letters"
+        return Mistake(("tools",), said)
+    return None
+
+
+def _wrong_reference(told: ServerEntry) -> Mistake | None:
+    """One that can stand for nothing: the server could not start."""
+    secret = told.exchange.client_secret if told.exchange else ""
+    for key, text in (*_texts_of(told), (("proxy",), told.proxy), (("exchange", "client_secret"), secret)):
+        if wrong := wrong_with_references(text):
+            return Mistake(key, f"{'.'.join(key)}: {wrong.message}", wrong.hint)
+    return None
+
+
+def _texts_of(told: ServerEntry) -> Iterator[tuple[KeyPath, str]]:
+    """What may hold references, with the key it stands under."""
+    yield from ((("env", name), text) for name, text in told.env.items())
+    yield from ((("headers", name), text) for name, text in told.headers.items())
+    yield ("url",), told.url
 
 
 def _wrong_exchange(told: ServerEntry, secret: str, by_workspace: bool) -> str:

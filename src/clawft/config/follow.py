@@ -12,9 +12,9 @@ from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from clawft.config.places import names_servers, reconnect_folder, server_files
+from clawft.config.places import GIVEN, is_json, names_servers, reconnect_folder, server_files
 from clawft.config.settings import Settings
-from clawft.errors import ClawftError, NotConnected, PermissionDenied, SpawnFailed
+from clawft.errors import ClawftError, NotConnected, PermissionDenied, SpawnFailed, quoted
 
 if TYPE_CHECKING:  # loaded with the first server
     from clawft.builtin.start_server import WaitingServer
@@ -112,9 +112,20 @@ class ServerFiles:
             if status.status not in RUNNING and not status.rests:
                 down[name] = f"{name}: {status.error or f'not ready after {START_SECONDS:g} s'}"
         if down:
-            first = next(iter(down))
-            hint = "weft config check" if first in servers.refused else f"weft servers test {first}"
-            raise NotConnected("; ".join(down.values()), hint=hint)
+            raise NotConnected("; ".join(down.values()), hint=self._look_at(next(iter(down))))
+
+    def _look_at(self, name: str) -> str:
+        """The next command, as it can be typed: what was given to us has to be given to it."""
+        from clawft.config.layers import Scope  # loaded with the servers
+
+        given, refused = self._settings.mcp_config, self.servers.refused.get(name)
+        if refused is not None:
+            return refused.error.hint if refused.file in (GIVEN, *given) else "weft config check"
+        if self.servers.found[name].scope is not Scope.COMMAND_LINE:
+            return f"weft servers test {name}"
+        if any(map(is_json, given)):  # which may hold a secret, so it is not said again
+            return f"correct {name} in --mcp-config"
+        return " ".join([f"weft servers test {name}", *(f"--mcp-config {quoted(file)}" for file in given)])
 
     # ── while we run ─────────────────────────────────────────────────────────────────────────────────────────────────
 

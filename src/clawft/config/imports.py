@@ -14,7 +14,7 @@ from msgspec import Struct
 from clawft.catalog.names import RESERVED, refuse_server
 from clawft.config import jsonc
 from clawft.config.cleared_entry import cleared, not_taken_over
-from clawft.config.entry import ServerEntry, read_foreign
+from clawft.config.entry import ServerEntry, not_for, read_foreign
 from clawft.config.entry_rules import command_of, judge, program_of
 from clawft.config.load import SourceLine
 from clawft.config.other_programs import OtherProgram, ServerFile, UserFolders, read_told
@@ -69,10 +69,13 @@ def candidate(source: str, file: Path, name: str, entry: Mapping[str, Any], arou
     if isinstance(told, ConfigError):
         return Candidate(source, str(file), name, refused=f"{told.message.removeprefix(f'{file}: ')}; {told.hint}")
     ours = our_name(name)
+    unheard = not_for(told) if bool(told.url) != bool(told.command) else []
+    told = msgspec.structs.replace(told, **{key: type(getattr(told, key))() for key in unheard})
     free = cleared(told, ours)
     renamed = [f"it is {name!r} there"] if ours != name else []
     off = [] if told.enabled else [f"it is switched off there, and so it is here: weft servers enable {ours}"]
-    notes = (*renamed, *off, *not_taken_over(entry, ours), *free.notes)
+    left = [f"its {key} mean nothing there, and are left out" for key in unheard]
+    notes = (*renamed, *off, *left, *not_taken_over(entry, ours), *free.notes)
     refused, told = _resolved(free.entry, around.workspace)
     spec = judge(ours, told, SourceLine(str(file)), workspace=around.workspace)
     if refused or isinstance(spec, ConfigError):

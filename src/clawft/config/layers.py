@@ -5,7 +5,7 @@ Our own TOML is strict, JSON of other programs is read leniently. Later layers w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from itertools import repeat
 from pathlib import Path
@@ -28,7 +28,7 @@ from clawft.config.places import (
 )
 from clawft.errors import ConfigError, InvalidConfig, did_you_mean
 from clawft.policy.delegation import FLOW_SERVER
-from clawft.store.document import TomlDocument
+from clawft.store.document import KeyPath, TomlDocument
 from clawft.upstream.spec import UpstreamSpec
 
 MAX_SERVERS = 1_000
@@ -213,13 +213,16 @@ def _wrapped(document: TomlDocument) -> InvalidConfig:
 def _own(
     name: str, table: object, document: TomlDocument, path: tuple[str, ...], layer: Layer
 ) -> FoundServer | RefusedServer:
+    def at(key: KeyPath) -> SourceLine:
+        return SourceLine(document.file, document.line_of((*path, *key)))
+
     told = read_own(table, document, path)
-    origin = SourceLine(document.file, document.line_of(path))
     if isinstance(told, ServerEntry) and path and told.name not in ("", name):
-        told = InvalidConfig(f"{origin}: the table is {name!r}, its name says {told.name!r}", hint="remove one of them")
+        said = f"{at(('name',))}: the table is {name!r}, its name says {told.name!r}"
+        told = InvalidConfig(said, hint="remove one of them")
     if isinstance(told, ConfigError):
         return RefusedServer(told, document.file, _is_required(table, layer), layer.is_workspace)
-    return _judged(name, told, origin, layer)
+    return _judged(name, told, at(()), layer, at)
 
 
 # ── JSON of other programs, and the command line ─────────────────────────────────────────────────────────────────────
@@ -312,7 +315,13 @@ def _is_required(table: object, layer: Layer) -> bool:
     return not layer.is_workspace and jsonc.members(table).get("required") is True
 
 
-def _judged(name: str, told: ServerEntry, origin: SourceLine, layer: Layer) -> FoundServer | RefusedServer:
+def _judged(
+    name: str,
+    told: ServerEntry,
+    origin: SourceLine,
+    layer: Layer,
+    at: Callable[[KeyPath], SourceLine] | None = None,
+) -> FoundServer | RefusedServer:
     outcome = judge(
         name,
         told,
@@ -321,6 +330,7 @@ def _judged(name: str, told: ServerEntry, origin: SourceLine, layer: Layer) -> F
         by_hand=layer.is_typed,
         by_workspace=layer.is_workspace,
         folders=layer.sources.folders,
+        at=at,
     )
     if isinstance(outcome, ConfigError):
         return RefusedServer(outcome, origin.file, told.required and not layer.is_workspace, layer.is_workspace)

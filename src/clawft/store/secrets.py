@@ -109,6 +109,12 @@ def wrong_with_reference(value: str) -> InvalidConfig | None:
     return None if rest else InvalidConfig(f"{value} names no secret", hint=f"{SCHEME}{kind}/{_FORMS[kind]}")
 
 
+def wrong_with_references(value: str) -> InvalidConfig | None:
+    """The same of all it holds: the whole value, or those inside it."""
+    named = [value] if value.startswith(SCHEME) else references_in(value)
+    return next(filter(None, map(wrong_with_reference, named)), None)
+
+
 def _hint(kind: str, rest: str) -> str:
     match kind:
         case "env":
