@@ -131,8 +131,9 @@ def test_what_a_gateway_cannot_be_made_of_is_named(wrong: dict[str, Any], said: 
         """Say it."""
         return "hello"
 
+    options: dict[str, Any] = {"workspace": tmp_path, **wrong}
     with pytest.raises(InvalidConfig, match=said):
-        Gateway(hello, **{"workspace": tmp_path, **wrong})
+        Gateway(hello, **options)
 
 
 def test_the_public_names_are_listed() -> None:

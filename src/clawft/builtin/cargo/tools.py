@@ -116,9 +116,9 @@ def _saying_invalid_params(function: Callable[..., Any]) -> Callable[..., Any]:
     definition = definition_of(function)
     decode_and_run = definition.run
 
-    async def run(arguments: bytes, context: ToolContext | None) -> Reply:
+    async def run(arguments: bytes, context: ToolContext | None, asked: str) -> Reply:
         try:
-            return await decode_and_run(arguments, context)
+            return await decode_and_run(arguments, context, asked)
         except InvalidArguments as wrong:
             raise ExecutionFailed(f"invalid params: {wrong.message}", hint=wrong.hint) from None
 
