@@ -1,6 +1,5 @@
 """Who belongs to a child: found below it, or among everybody where the system does not tell of children."""
 
-import signal
 import subprocess
 import sys
 from collections.abc import Generator
@@ -11,7 +10,7 @@ from clawft.sandbox import group
 from tests.requirements import requirement
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells")
-FAMILY = "sh -c 'sleep 600 & echo $! $$; wait' & setsid sleep 600 & echo ready; wait"
+FAMILY = "sh -c 'sleep 600 & echo $! $$; wait' & setsid sh -c 'echo $$; exec sleep 600' & wait"
 
 
 @pytest.fixture
@@ -19,12 +18,11 @@ def family() -> Generator[tuple[int, list[int]]]:
     """A leader, and those of its group below it; somebody else below it has left the group."""
     with subprocess.Popen(["sh", "-c", FAMILY], stdout=subprocess.PIPE, text=True, start_new_session=True) as leader:
         assert leader.stdout is not None
-        words = (leader.stdout.readline() + leader.stdout.readline()).replace("ready", "").split()
-        away = [pid for pid in group._below(leader.pid) if str(pid) not in words]
-        yield leader.pid, sorted(map(int, words))
-        for pid in away:
-            group._signal(pid)
-        group.signal_group(leader.pid, signal.SIGKILL)
+        lines = sorted((leader.stdout.readline().split(), leader.stdout.readline().split()), key=len)
+        (away,), others = ([int(word) for word in line] for line in lines)
+        yield leader.pid, sorted(others)
+        group.signal_group(away)
+        group.signal_group(leader.pid)
 
 
 @linux

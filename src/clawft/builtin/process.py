@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import BinaryIO
+from typing import IO, BinaryIO, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -90,7 +90,7 @@ async def _run(start: ProcessStart, how: CellStart, stdout: Hear, stderr: Hear) 
     child = _begin(start, how, pipes)
     try:
         await pipes.listen()
-        await _feed(child, start.stdin)
+        await pipes.feed(child.pipes.stdin, start.stdin)
         timed_out = await _until_done(child, pipes, start.timeout_s)
         await _end(child, pipes)
         return ProcessExit(_status(child), timed_out, pipes.enough.done())
@@ -156,14 +156,6 @@ async def _clear_up(how: CellStart) -> None:
         await asyncio.to_thread(remove, how.temporary)
 
 
-async def _feed(child: Child, data: bytes | None) -> None:
-    if data is not None:
-        loop = asyncio.get_running_loop()
-        pipe, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, handed_over(child.pipes.stdin, loop))
-        pipe.write(data)
-        pipe.close()  # after what waits to be written
-
-
 async def _until_done(child: Child, pipes: "_Pipes", timeout_s: float) -> bool:
     """Until it has ended or was enough; True if the deadline came first."""
     await asyncio.wait([child.ended, pipes.enough], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
@@ -213,7 +205,7 @@ def _recorded_path(folder: int) -> str:
 
 
 class _Pipes:
-    """What it writes. They are pipes: no script can open `/dev/stderr` where that is a socket."""
+    """What it reads and writes. They are pipes: no script can open `/dev/stderr` where that is a socket."""
 
     def __init__(self, hearers: Mapping[int, Hear]) -> None:
         loop = asyncio.get_running_loop()
@@ -223,6 +215,7 @@ class _Pipes:
         self._open = set(hearers)
         self._ends: dict[int, BinaryIO] = {}
         self._heard: list[asyncio.ReadTransport] = []
+        self._fed: asyncio.WriteTransport | None = None
 
     @contextmanager
     def opened(self) -> Generator[list[int]]:
@@ -247,7 +240,20 @@ class _Pipes:
             transport, _ = await loop.connect_read_pipe(partial(_Stream, self, stream), handed_over(read, loop))
             self._heard.append(transport)
 
+    async def feed(self, stdin: IO[bytes] | None, data: bytes | None) -> None:
+        if stdin is not None and data is not None:
+            loop = asyncio.get_running_loop()
+            pipe, _ = await loop.connect_write_pipe(partial(_Input, self), handed_over(stdin, loop))
+            pipe.write(data)
+            pipe.close()  # after what waits to be written
+
+    def feeds(self, pipe: asyncio.WriteTransport | None) -> None:
+        """None: it is closed, and may not even be given up any more."""
+        self._fed = pipe
+
     def close(self) -> None:
+        if self._fed is not None:
+            self._fed.abort()  # what nobody took
         for held in (*self._heard, *self._ends.values()):
             held.close()
 
@@ -259,6 +265,17 @@ class _Pipes:
         self._open.discard(stream)
         if not self._open:
             _settle(self.drained)
+
+
+class _Input(asyncio.BaseProtocol):
+    def __init__(self, pipes: _Pipes) -> None:
+        self._pipes = pipes
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._pipes.feeds(cast("asyncio.WriteTransport", transport))  # uvloop's is none by its class
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._pipes.feeds(None)
 
 
 class _Stream(asyncio.Protocol):
