@@ -86,6 +86,15 @@ def test_a_shell_completes(asked: Any, shell: str, line: str, offered: str, not_
 
 @pytest.mark.slow
 @requirement("AGENT-14")
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("line", ["weft agent --scenario ", "weft tools call x --mcp-config "])
+def test_an_option_that_takes_a_file_is_not_followed_by_options(asked: Any, shell: str, line: str) -> None:
+    words = [one.partition("\t")[0] for one in asked(shell, line)]
+    assert not [word for word in words if word.startswith("-")]
+
+
+@pytest.mark.slow
+@requirement("AGENT-14")
 def test_fish_shows_descriptions_as_they_are(asked: Any) -> None:
     assert any("(default: default)" in line for line in asked("fish", "weft tools list --ag"))
 

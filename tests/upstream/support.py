@@ -36,8 +36,13 @@ def child(name: str, *options: str, **more: Any) -> UpstreamSpec:
     return UpstreamSpec(name, command=sys.executable, args=(HONEST, *options), **more)
 
 
+ADDRESS = "http://127.0.0.1:9/mcp"
+"""Of a table that is reached by one."""
+
+
 def table(name: str, **more: Any) -> UpstreamSpec:
-    return UpstreamSpec(name, command="table", **more)
+    """A program, unless it is given an address."""
+    return UpstreamSpec(name, command="" if "url" in more else "table", **more)
 
 
 class Tables:
@@ -48,7 +53,7 @@ class Tables:
         self.links: dict[str, list[MemoryLink]] = {}
 
     def __call__(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
-        if spec.command != "table":
+        if spec.command != "table" and spec.url != ADDRESS:
             return ways_to(spec)
         return [lambda: self._make(spec.name)]
 

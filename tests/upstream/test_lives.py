@@ -13,7 +13,7 @@ from clawft.provider.server.server_providers import ServerProviders
 from clawft.upstream import backoff, health
 from clawft.upstream.state import ServerState
 from tests.requirements import requirement
-from tests.upstream.support import Tables, answers, child, pool, state, table, tool, until
+from tests.upstream.support import ADDRESS, Tables, answers, child, pool, state, table, tool, until
 
 pytestmark = pytest.mark.slow  # processes that take their time
 
@@ -112,7 +112,7 @@ async def test_an_address_that_was_given_up_comes_back_by_itself_or_with_the_nex
     monkeypatch.setattr(backoff, "FIRST_PROBE_SECONDS", 60.0 if called else 0.05)
     monkeypatch.setattr(backoff, "AGAIN_SECONDS", 0.0)
     async with pool(tmp_path, ways := Tables({"a": DOWN})) as mine:
-        await mine.connect(table("a", url="http://127.0.0.1:9/mcp"))
+        await mine.connect(table("a", url=ADDRESS))
         await until(lambda: state(mine, "a") is ServerState.FAILED)
         ways.tables["a"] = answers("one")
         if called:
@@ -128,7 +128,7 @@ async def test_a_server_that_was_given_up_stays_failed_with_its_reason_while_it_
     monkeypatch.setattr(backoff, "FIRST_PROBE_SECONDS", 0.01)
     monkeypatch.setattr(backoff, "LONGEST_PROBE_SECONDS", 0.01)
     async with pool(tmp_path, ways := Tables({"a": DOWN})) as mine:
-        await mine.connect(table("a", url="http://127.0.0.1:9/mcp"))
+        await mine.connect(table("a", url=ADDRESS))
         await until(lambda: state(mine, "a") is ServerState.FAILED)
         seen: list[tuple[ServerState, str]] = []
         mine.news.state_changed.listen(lambda one: seen.append((one.state, one.error)))
@@ -149,7 +149,7 @@ async def test_who_names_the_server_has_it_tried_again_too_and_is_told_what_a_pe
     monkeypatch.setattr(backoff, "AGAIN_SECONDS", 0.0)
     async with pool(tmp_path, ways := Tables({"a": DOWN})) as mine:
         client = PoolClient(mine, ServerProviders(mine, Gateway()))
-        await mine.connect(table("a", url="http://127.0.0.1:9/mcp"))
+        await mine.connect(table("a", url=ADDRESS))
         await until(lambda: state(mine, "a") is ServerState.FAILED)
         with pytest.raises(NotConnected) as down:
             await client.call_tool("a", "one", {})
@@ -166,7 +166,7 @@ async def test_a_server_that_wanted_a_login_is_asked_again_with_the_next_call_if
     """One that refused the login we have is not: each try would be one more with a wrong key."""
     wants: dict[str, Scripted] = {"server/discover": NeedsAuth("wants a login", passing=passing)}
     async with pool(tmp_path, ways := Tables({"a": wants})) as mine:
-        await mine.connect(table("a", url="http://127.0.0.1:9/mcp"))
+        await mine.connect(table("a", url=ADDRESS))
         assert state(mine, "a") is ServerState.NEEDS_AUTH
         with pytest.raises(NotConnected):
             await mine.get("a")
@@ -190,7 +190,7 @@ async def test_a_server_that_wanted_a_login_and_then_cannot_be_reached_is_lost_l
     monkeypatch.setattr(backoff, "AGAIN_SECONDS", 0.0)
     wants: dict[str, Scripted] = {"server/discover": NeedsAuth("wants a login", passing=True)}
     async with pool(tmp_path, ways := Tables({"a": wants})) as mine:
-        await mine.connect(table("a", url="http://127.0.0.1:9/mcp"))
+        await mine.connect(table("a", url=ADDRESS))
         ways.tables["a"] = DOWN
         with pytest.raises(NotConnected, match="cannot be reached"):
             await mine.get("a")

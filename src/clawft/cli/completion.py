@@ -21,6 +21,8 @@ class CommandNode(Struct, frozen=True):
     options: tuple[tuple[str, str], ...] = ()
     values: Mapping[str, tuple[str, ...]] = {}
     """Option → what it takes."""
+    free: tuple[str, ...] = ()
+    """Options that take what nobody can list; it may be a file."""
     leaf: bool = False
     """Its words are arguments: more of them may follow."""
 
@@ -44,7 +46,8 @@ def _leaf(path: str, verb: Verb) -> CommandNode:
     parser = parser_of(f"weft {path}", verb).whole()
     values = {option: tuple(choices) for option, choices in parser.known_values().items()}
     words = tuple((word, "") for option, choices in values.items() if not option.startswith("-") for word in choices)
-    return CommandNode(path, verb.summary, words, tuple(parser.described_options().items()), values, leaf=True)
+    options, free = tuple(parser.described_options().items()), tuple(parser.free_options())
+    return CommandNode(path, verb.summary, words, options, values, free, leaf=True)
 
 
 def _pattern(node: CommandNode) -> str:
@@ -75,7 +78,8 @@ _weft() {{
     esac
     case "$before" in
 {values}
-        --workspace) compopt -o dirnames 2>/dev/null; words="" ;;
+        --workspace) compopt -o dirnames 2>/dev/null; words=""; asks="" ;;
+        {"|".join(_all_free())}) words=""; asks="" ;;
     esac
     COMPREPLY=($(compgen -W "$words" -- "$word"))
     if [[ $asks && "$word" != -* ]]; then
@@ -93,6 +97,13 @@ complete -o default -F _weft weft
 def _bash_case(node: CommandNode) -> str:
     words = " ".join([*(word for word, _ in node.words), *(option for option, _ in node.options)])
     return f'        {_pattern(node)}) words="{words}"{"; asks=1" if node.path in OFFERS else ""} ;;'
+
+
+def _all_free() -> list[str]:
+    """Those that are it wherever they are; a folder is completed as one."""
+    known = [(option, option in node.free) for node in nodes() for option, _ in node.options]
+    flags = {option for option, is_free in known if not is_free}
+    return sorted({option for option, is_free in known if is_free} - flags - {"--workspace"})
 
 
 def _all_values() -> dict[str, tuple[str, ...]]:
@@ -118,6 +129,7 @@ _weft() {{
   case "${{words[CURRENT-1]}}" in
 {values}
     --workspace) _files -/; return ;;
+    {"|".join(_all_free())}) _files; return ;;
   esac
   case "${{place[*]}}" in
 {cases}
@@ -161,7 +173,8 @@ def _fish_lines(node: CommandNode) -> Iterator[str]:
     for word, text in node.words:
         yield f"complete -c weft {when} -a {word} -d '{_quiet(text)}'"
     for option, text in node.options:
-        takes = f" -x -a '{' '.join(node.values[option])}'" if option in node.values else ""
+        takes = " -r -F" if option in node.free else ""
+        takes = f" -x -a '{' '.join(node.values[option])}'" if option in node.values else takes
         yield f"complete -c weft {when} -l {option.removeprefix('--')}{takes} -d '{_quiet(text)}'"
     if node.path in OFFERS:
         yield f"complete -c weft {when} -a '({_FISH_ASKS})'"

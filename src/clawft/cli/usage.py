@@ -77,6 +77,14 @@ class UsageParser(argparse.ArgumentParser):
             if action.choices
         }
 
+    def free_options(self) -> list[str]:
+        """Those that take a value of one's own: a file, a name, a number."""
+        return [
+            option
+            for option in self.known_options()
+            if (action := self._option_string_actions[option]).nargs != 0 and not action.choices
+        ]
+
     def error(self, message: str) -> NoReturn:
         choice = re.search(_CHOICE, message)
         near = nearest(choice["word"], re.findall(_WORD, choice["choices"])) if choice else ""
