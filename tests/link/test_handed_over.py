@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from clawft.link.lines import handed_over
+from tests import system
 from tests.requirements import requirement
 from tests.servers.weft import ROOT
 
@@ -33,8 +34,9 @@ uvloop.run(live())
 
 @requirement("LINK-09", "POOL-22")
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("strace") is None, reason="no strace: `make system` installs it")
 def test_no_pipe_of_a_server_is_closed_twice(tmp_path: Path) -> None:
+    if shutil.which("strace") is None:
+        system.missing("strace")
     calls = tmp_path / "calls"
     traced = ["strace", "-f", "-e", "trace=close", "-o", str(calls)]
     ran = subprocess.run(
