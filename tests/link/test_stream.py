@@ -403,3 +403,18 @@ async def test_a_link_that_is_closed_under_a_call_says_whose_it_is() -> None:
         await link.close()
         with pytest.raises(LinkClosed, match="the link to crm was closed: it is stopped, or started anew"):
             await running
+
+
+@pytest.mark.parametrize("step", range(1, 5))
+async def test_whoever_stops_waiting_for_a_link_to_open_leaves_no_pipe(step: int) -> None:
+    """A child that was started has three; not all are taken yet."""
+    link, listener = StreamLink(launch()), Listener()
+    opening = asyncio.ensure_future(link.open(listener.incoming, listener.lost.set_result))
+    for _ in range(step):
+        await asyncio.sleep(0)
+    opening.cancel()
+    await asyncio.gather(opening, return_exceptions=True)
+    await link.close()
+    if link.child is not None:
+        pipes = link.child.pipes
+        assert all(pipe is None or pipe.closed for pipe in (pipes.stdin, pipes.stdout, pipes.stderr))

@@ -106,6 +106,12 @@ class Child:
     def pipes(self) -> subprocess.Popen[bytes]:
         return self._process
 
+    def close_pipes(self) -> None:
+        """Those that nobody took; the others are closed by who did, and this does nothing to them."""
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
+
     def hear(self, data: bytes) -> None:
         self.stderr.add(data)
         if self._said is not None:

@@ -167,6 +167,8 @@ class StreamLink:
         self._drop_input()
         for output in self._outputs:
             output.close()
+        if self.child is not None:
+            self.child.close_pipes()
 
     def _drop_input(self) -> None:
         """What it did not read, nobody will."""

@@ -3,7 +3,7 @@
 
 `next` is a list of messages. URI stands for the text that was asked about; the `version` "newest" is the one it was
 told last, "former" the last one before the text was opened again. Where there is a file `pulled`, it can be asked for
-diagnostics, and what is in that file is the answer.
+diagnostics, and what is in that file is the answer. Where there is a file `unwilling`, it does not begin.
 """
 
 import json
@@ -27,6 +27,8 @@ def serve() -> None:
 
 
 def _answer(method: str) -> dict[str, Any]:
+    if method == "initialize" and Path("unwilling").exists():
+        return {"error": {"code": -32603, "message": "not today"}}
     if method == "initialize":
         return {"result": {"capabilities": {"diagnosticProvider": PULLED.exists()}}}
     return json.loads(PULLED.read_text()) if method == "textDocument/diagnostic" else {"result": None}

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from clawft.builtin.ide.lsp import settling
@@ -148,3 +149,12 @@ async def test_one_that_is_asked_and_not_ready_is_pending(puppet: Puppet, code: 
     (puppet.folder / "pulled").write_text(json.dumps({"error": {"code": -32603, "message": "broken"}}))
     with pytest.raises(IdeFailed, match="broken"):
         await puppet.problems(wait_ms=PATIENCE_MS)
+
+
+@requirement("IDE-09")
+async def test_a_server_that_does_not_come_up_is_not_left_running(puppet: Puppet) -> None:
+    (puppet.folder / "unwilling").touch()
+    with pytest.raises(IdeFailed, match="not today"):
+        await puppet.says()
+    left = [each.cmdline() for each in psutil.Process().children(recursive=True)]
+    assert not [words for words in left if any("bash-language-server" in word for word in words)]

@@ -164,12 +164,18 @@ class Rpc(asyncio.Protocol):
 
     async def stop(self) -> None:
         self._break("was stopped")
-        if self._child is not None and self._stdin is not None:
-            await self._child.stop(self._stdin.close)
-            if not self._stdin.is_closing():
-                self._stdin.abort()
+        if self._child is not None:
+            await self._child.stop(self._close_input)
+        if self._stdin is not None and not self._stdin.is_closing():
+            self._stdin.abort()
         for output in self._outputs:
             cast("asyncio.ReadTransport", output).close()
+        if self._child is not None:
+            self._child.close_pipes()
+
+    def _close_input(self) -> None:
+        if self._stdin is not None:
+            self._stdin.close()
 
     def check(self) -> None:
         """Raises IdeFailed once it has ended."""

@@ -70,13 +70,19 @@ class LspServer:
         return self._rpc.sandbox
 
     async def start(self) -> None:
-        """Ready when it returns. Raises IdeFailed if it does not come up."""
+        """Ready when it returns, and gone when it raises: IdeFailed if it does not come up."""
+        try:
+            await self._begin()
+        except BaseException:
+            await self._rpc.stop()
+            raise
+
+    async def _begin(self) -> None:
         await self._rpc.start(self._command, self._folder, environment(), self._cell)
         try:
             async with asyncio.timeout(START_SECONDS):
                 said = await self._rpc.request("initialize", introduction(self._folder, self.spec), dict[str, Any])
         except TimeoutError:
-            await self._rpc.stop()
             raise IdeFailed(f"{self.spec.name} did not start within {START_SECONDS:g} s") from None
         self.capabilities = said.get("capabilities", {})
         self._rpc.notify("initialized", {})
