@@ -110,15 +110,47 @@ async def test_resources_are_not_listed_again_because_tools_have_changed() -> No
 
 
 async def test_what_changes_is_looked_at_anew() -> None:
-    first, second = Shelf("first"), Shelf("second", URI)
+    first, second = Shelf("first", URI), Shelf("second", URI)
     gateway = serving(first, second)
-    assert await named(gateway, URI) == [URI]
-    first.uris.append(URI)
+    assert await named(gateway, URI) == [wrap("second", URI)]
+    first.uris.clear()
     assert first.changes is not None
     first.changes.resources_changed()
+    assert await named(gateway, URI) == [URI]
+
+
+@pytest.mark.parametrize("templates", [(), (TEMPLATE,)])
+async def test_what_is_of_one_stays_with_it_when_another_before_it_comes_to_have_it(templates: Sequence[str]) -> None:
+    uri = "days:///monday" if templates else URI
+    first, second = Shelf("first", "notes:///before"), Shelf("second", uri)
+    gateway = serving(first, second)
+    assert await named(gateway, uri) == [uri]
+    first.uris.append(uri)
+    first.templates += templates
+    assert first.changes is not None
+    first.changes.resources_changed()
+    assert [each.uri for each in gateway.resources.named(Caller())] == ["notes:///before", wrap("first", uri), uri]
+    assert await named(gateway, uri) == [uri]
+    assert [await text_of(gateway, asked) for asked in (uri, wrap("first", uri))] == ["second", "first"]
+    gateway.unregister("second")
+    assert await text_of(gateway, uri) == "first"
+
+
+async def test_one_that_was_away_comes_back_behind_those_that_stayed() -> None:
+    first, second = Shelf("first", URI), Shelf("second", URI)
+    gateway = serving(first, second)
     assert await named(gateway, URI) == [wrap("second", URI)]
     gateway.unregister("first")
     assert await named(gateway, URI) == [URI]
+    gateway.register(cast("Provider", first))
+    gateway.arrange(["second"])
+    assert await named(gateway, URI) == [URI]
+    assert await text_of(gateway, URI) == "second"
+
+
+async def text_of(gateway: Gateway, uri: str) -> str:
+    read = await gateway.resources.read(uri, Reader(Caller(), SilentTalk()))
+    return json.loads(read)["contents"][0]["text"]
 
 
 class Stage(Shelf):
@@ -132,15 +164,15 @@ class Stage(Shelf):
 
 
 async def test_agents_hear_that_the_page_of_a_tool_is_spelled_otherwise() -> None:
-    first = Shelf("first")
+    first = Shelf("first", PAGE)
     async with pipe(serving(first, Stage("second", PAGE))) as caller:
         await caller.initialize()
-        assert await page_of(caller) == PAGE
-        first.uris.append(PAGE)
+        assert await page_of(caller) == wrap("second", PAGE)
+        first.uris.clear()
         assert first.changes is not None
         first.changes.resources_changed()
         await caller.notice("notifications/tools/list_changed")
-        assert await page_of(caller) == wrap("second", PAGE)
+        assert await page_of(caller) == PAGE
 
 
 async def page_of(caller: Pipe) -> str:
@@ -160,8 +192,8 @@ async def test_a_list_that_changed_without_a_word_is_never_told_with_one_uri_twi
     gateway = serving(first, second)
     assert await named(gateway, URI) == [URI]
     first.uris.append(URI)
-    assert [each.uri for each in gateway.resources.named(Caller())] == [URI, wrap("second", URI)]
-    assert await named(gateway, URI) == [wrap("second", URI)]
+    assert [each.uri for each in gateway.resources.named(Caller())] == [wrap("first", URI), URI]
+    assert await named(gateway, URI) == [URI]
 
 
 async def test_what_an_earlier_template_takes_is_wrapped_in_lists_and_links() -> None:

@@ -17,7 +17,7 @@ from mcp.client.stdio import StdioServerParameters
 from tests.matrix.agents import Agent, PipeLine, over_http
 from tests.matrix.cells import Era
 from tests.requirements import requirement
-from tests.servers.pipe import Pipe, call, mcp_server
+from tests.servers.pipe import Pipe, call, mcp_server, text_of
 from tests.servers.twin import DAY, ELSEWHERE, NOTE, PAGE, PART, SHARED, TEMPLATE
 from tests.servers.weft import MCP_SERVER, ROOT, STOP_S, environment, gateway
 
@@ -110,8 +110,11 @@ async def connected(way: str, house: House, folder: Path, **capabilities: Any) -
 
 
 async def opened(agent: Agent) -> None:
+    """The first server is used before it is seen whether the second is there: so it is the older one."""
     await agent.open("2025-11-25")
     async with asyncio.timeout(PATIENCE_S):
+        while "error" in await agent.ask("tools/call", name="one__show"):
+            pass
         while not {"one__show", "two__show"} <= {each["name"] for each in (await agent.result("tools/list"))["tools"]}:
             await agent.notice("notifications/tools/list_changed") if agent.era == "handshake" else None
     agent.heard.clear()
@@ -331,3 +334,38 @@ async def said(pipe: Pipe, tool: str, result: str) -> str:
     answer = f'{{"jsonrpc":"2.0","id":$ID,"result":{result}}}'
     await pipe.send(call(1, tool, {"lines": [answer]}))
     return (await pipe.stdout.readline()).decode()
+
+
+@requirement("RES-05", "POOL-08")
+async def test_a_server_that_comes_later_takes_nothing_from_those_that_are_there(tmp_path: Path) -> None:
+    """The one that comes stands before the other in its files, and its name before its name."""
+    write_entry(tmp_path, "two")
+    async with mcp_server(tmp_path, "--no-builtin", package=ROOT) as pipe:
+        await pipe.open()
+        assert text_of(await shown_by(pipe, "two")) == f"two {NOTE}"
+        write_entry(tmp_path, "one")
+        assert text_of(await shown_by(pipe, "one")) == f"one {NOTE}"
+        listed = [each["uri"] for each in (await pipe.ask("resources/list"))["result"]["resources"]]
+        of_one = next(uri for uri in listed if uri.startswith("weft-of://one/") and uri.endswith("note"))
+        assert [await words_of(pipe, uri) for uri in (NOTE, of_one)] == [f"two: {NOTE}", f"one: {NOTE}"]
+
+
+def write_entry(folder: Path, name: str) -> None:
+    servers = folder / "home" / "mcp_servers"
+    servers.mkdir(parents=True, exist_ok=True)
+    command = f"command = {json.dumps(TWIN[0])}\nargs = {json.dumps([*TWIN[1:], name, 'handshake'])}\n"
+    (servers / f"{name}.toml").write_text(
+        f'{command}cwd = {json.dumps(str(ROOT))}\ntrust = "trusted"\nsandbox = "off"\n'
+    )
+
+
+async def shown_by(pipe: Pipe, server: str) -> Json:
+    """As soon as it is there."""
+    async with asyncio.timeout(PATIENCE_S):
+        while "error" in (answer := await pipe.ask("tools/call", {"name": f"{server}__show"})):
+            pass
+    return answer
+
+
+async def words_of(pipe: Pipe, uri: str) -> str:
+    return (await pipe.ask("resources/read", {"uri": uri}))["result"]["contents"][0]["text"]

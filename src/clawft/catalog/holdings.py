@@ -1,15 +1,16 @@
 """Which resources each owner may have, by its lists; and how a URI is spelled that another may have, too. Pure.
 
 A bare URI is read from the first owner that may have it: it lists it, or has a template that begins like it. So that
-is whose it is. What those behind the first call by the same URI is wrapped, wherever they name it.
+is whose it is. What those behind the first call by the same URI is wrapped, wherever they name it. Who is first is told
+by `Seniority`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain, count, pairwise
 
 from msgspec import Struct
 
@@ -54,6 +55,11 @@ class Holdings(Struct, frozen=True, dict=True):
     def may_have_below(self, root: str) -> bool:
         return _begins(self.roots, root) or _under(self.roots, root) > 0 or _under(self.in_order, root) > 0
 
+    def beyond(self, earlier: Holdings) -> Holdings:
+        """What it has that it did not have then."""
+        uris = frozenset(uri for uri in self.uris - earlier.uris if not _begins(earlier.roots, uri))
+        return Holdings(self.owner, uris, tuple(root for root in self.roots if not _begins(earlier.roots, root)))
+
     def meets(self, other: Holdings) -> bool:
         """Is there anything that both may have?"""
         return (
@@ -79,6 +85,31 @@ def is_shared(everybody: Sequence[Holdings]) -> bool:
         for each in everybody
         for root in each.roots
     )
+
+
+class Seniority:
+    """In which order owners came to have what they have, so that nobody takes what was another's by coming later."""
+
+    def __init__(self) -> None:
+        self._numbers = count()
+        self._since: dict[str, int] = {}
+        self._had: dict[str, Holdings] = {}
+
+    def look(self, held: Mapping[str, Holdings]) -> None:
+        """At what they have now. Those who come together, or do not meet, are in the order in which they are named."""
+        self._since = {name: since for name, since in self._since.items() if name in held}
+        self._had = {name: had for name, had in self._had.items() if name in held}
+        for name, now in held.items():
+            had = self._had.get(name)
+            if had is not now and (had is None or self._takes(name, now.beyond(had))):
+                self._since[name] = next(self._numbers)
+        self._had = dict(held)
+
+    def _takes(self, name: str, gained: Holdings) -> bool:
+        return any(gained.meets(had) for other, had in self._had.items() if other != name)
+
+    def __getitem__(self, name: str) -> int:
+        return self._since[name]
 
 
 class UriSpelling(Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -133,7 +133,7 @@ class Resources:
     async def _find_and_read(self, uri: str, by: Reader, owner: str = "") -> tuple[Origin, bytes]:
         wrapped = uris.unwrap(uri)
         whose, native = wrapped or (owner, uri)
-        for known, provider in self._known(by.caller):
+        for known, provider in self._asked(by.caller):
             if whose not in ("", known.owner):
                 continue
             read = await self._read(known, provider, native, by)
@@ -197,7 +197,7 @@ class Resources:
             spell = self._spell(known, by.caller, native, asked) or _as_it_is
             changed(spell(changed_uri), more)
 
-        for known, provider in self._known(by.caller):
+        for known, provider in self._asked(by.caller):
             if whose not in ("", known.owner):
                 continue
             if tells(provider):
@@ -265,7 +265,17 @@ class Resources:
         return await provider.read_resource_for(call)
 
     def _known(self, caller: Caller) -> Iterator[tuple[RegisteredProvider, ResourceProvider]]:
-        for known in self._roster.of(caller):
+        """In the order in which they are listed."""
+        return self._reached(self._roster.of(caller), caller)
+
+    def _asked(self, caller: Caller) -> Iterator[tuple[RegisteredProvider, ResourceProvider]]:
+        """In the order in which they are asked."""
+        return self._reached(self._shared.oldest_first(caller), caller)
+
+    def _reached(
+        self, providers: Iterable[RegisteredProvider], caller: Caller
+    ) -> Iterator[tuple[RegisteredProvider, ResourceProvider]]:
+        for known in providers:
             if holds(known.provider) and self._reaches(known, caller):
                 yield known, known.provider
 

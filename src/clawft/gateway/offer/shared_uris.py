@@ -6,11 +6,12 @@ costs one look at an attribute.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
 
 from msgspec import Struct
 
-from clawft.catalog.holdings import Holdings, UriSpelling, is_shared, roots_of
+from clawft.catalog.holdings import Holdings, Seniority, UriSpelling, is_shared, roots_of
 from clawft.gateway.offer.registered_provider import Reaches, RegisteredProvider, has_pages, holds, listed_by
 from clawft.gateway.offer.roster import Roster
 from clawft.model import Caller, ForeignResource, ForeignTemplate, Origin, Resource, ResourceTemplate
@@ -34,14 +35,17 @@ class _Seen(Struct, frozen=True):
 
 
 class _Crowd:
-    """All providers of resources in their order, as one person has them, or nobody in particular."""
+    """All providers of resources, the oldest first, as one person has them, or nobody in particular."""
 
-    def __init__(self, members: Sequence[RegisteredProvider], seen: Sequence[_Seen]) -> None:
+    def __init__(self, members: Sequence[RegisteredProvider], held: Sequence[Holdings]) -> None:
         self.members = members
-        self.held = held = [each.held for each in seen]
-        self.is_shared = is_shared(held)
+        self.held = held
         self._at = {member.origin.namespace: at for at, member in enumerate(members)}
         self._rivals: dict[str, list[tuple[RegisteredProvider, Holdings]]] = {}
+
+    @cached_property
+    def is_shared(self) -> bool:
+        return is_shared(self.held)
 
     def held_by(self, namespace: str) -> Holdings | None:
         at = self._at.get(namespace)
@@ -68,6 +72,7 @@ class SharedUris:
         self._seen: dict[str, dict[str, _Seen]] = {}
         """By the proof of whom the provider is for, and by its namespace."""
         self._crowds: dict[str, _Crowd] = {}
+        self._seniority: dict[str, Seniority] = {}
         self._fresh: set[str] = set()
         """The proofs of those whose crowd was looked at since something changed."""
         self._listed: set[str] = set()
@@ -108,6 +113,10 @@ class SharedUris:
     def _whose(self, caller: Caller) -> str:
         return caller.proof if self._roster.personal else ""
 
+    def oldest_first(self, caller: Caller) -> Sequence[RegisteredProvider]:
+        """Providers of resources, in the order in which they are asked for a bare URI."""
+        return self._crowd(caller).members
+
     def has_pages(self) -> bool:
         """Does any provider have tools that are shown with a page?"""
         providers = (known.provider for known in self._roster)
@@ -120,23 +129,33 @@ class SharedUris:
 
     def _look(self, caller: Caller) -> _Crowd:
         whose = self._whose(caller)
-        members = [known for known in self._roster.of(caller) if holds(known.provider)]
+        members = {known.origin.namespace: known for known in self._roster.of(caller) if holds(known.provider)}
         earlier, listed = self._seen.get(whose, {}), whose in self._listed
-        seen = [_look_at(known, earlier.get(known.origin.namespace), listed=listed) for known in members]
-        crowd = self._crowds.get(whose)
-        if crowd is None or crowd.members != members or not _are_same(crowd.held, [each.held for each in seen]):
-            if crowd is not None:
-                self.forget(resources=False)  # nobody may have told
-            crowd = self._keep(whose, _Crowd(members, seen))
-        self._seen[whose] = {known.origin.namespace: each for known, each in zip(members, seen, strict=True)}
+        seen = {name: _look_at(known, earlier.get(name), listed=listed) for name, known in members.items()}
+        crowd = self._gather(whose, members, {name: each.held for name, each in seen.items()})
+        self._seen[whose] = seen
         self._fresh.add(whose)
         self._listed.add(whose)
         self.any = crowd.is_shared or bool(self._roster.personal)
         return crowd
 
+    def _gather(self, whose: str, members: Mapping[str, RegisteredProvider], held: Mapping[str, Holdings]) -> _Crowd:
+        """The crowd there was, if it is still the same."""
+        seniority = self._seniority.setdefault(whose, Seniority())
+        seniority.look(held)
+        oldest_first = sorted(members, key=seniority.__getitem__)
+        found = _Crowd([members[name] for name in oldest_first], [held[name] for name in oldest_first])
+        crowd = self._crowds.get(whose)
+        if crowd is not None and crowd.members == found.members and _are_same(crowd.held, found.held):
+            return crowd
+        if crowd is not None:
+            self.forget(resources=False)  # nobody may have told
+        return self._keep(whose, found)
+
     def _keep(self, whose: str, crowd: _Crowd) -> _Crowd:
         if len(self._crowds) >= _MAX_CROWDS:
             self._crowds.clear()
+            self._seniority.clear()
             self._fresh.clear()
             self._seen.clear()
         self._crowds[whose] = crowd
