@@ -58,8 +58,9 @@ def has_left(error: BaseException) -> bool:
 
 def is_unheard(error: BaseException) -> bool:
     """It was reached, and nothing has come: a connection that was kept may have ended just as it was used again."""
-    not_reached = aiohttp.ClientConnectorError | aiohttp.ServerTimeoutError
-    return isinstance(error, aiohttp.ClientConnectionError) and not isinstance(error, not_reached)
+    if isinstance(error, aiohttp.ServerConnectionError):
+        return isinstance(error, aiohttp.ServerDisconnectedError) and error.message == _LEFT
+    return isinstance(error, aiohttp.ClientConnectionError) and not isinstance(error, aiohttp.ClientConnectorError)
 
 
 def reason(error: BaseException) -> str:
