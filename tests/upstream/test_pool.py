@@ -468,6 +468,8 @@ async def test_set_servers_applies_the_difference_and_nothing_more(tmp_path: Pat
         (UpstreamSpec("a", url="user:secret@x/mcp"), "must begin with http:// or https://, not 'user:x/mcp'"),
         (UpstreamSpec("a", url="https://"), "names no host"),
         (UpstreamSpec("a", url="http://[x"), "cannot be read"),
+        (UpstreamSpec("a", url="http://x:99999/mcp"), "cannot be read"),
+        (UpstreamSpec("a", url="http://x:port/mcp"), "cannot be read"),
         (UpstreamSpec("a", url="https://x", proxy="ada:secret@proxy:80"), "the proxy must begin with http://"),
         (UpstreamSpec("a", command="table", proxy="http://proxy:80"), "proxy is for servers that are reached by http"),
     ],

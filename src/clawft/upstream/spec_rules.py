@@ -36,6 +36,7 @@ def wrong_url(url: str, schemes: str = SCHEMES) -> str:
         return ""
     try:
         parts = urlsplit(url)
+        _ = "${" in url or parts.port  # raises where it is none
     except ValueError:
         return "the url cannot be read"
     if parts.scheme not in ("http", "https"):
