@@ -9,7 +9,7 @@ import pytest
 from clawft.errors import LinkClosed
 from clawft.link.base import OutgoingRequest
 from clawft.link.http_out import connector
-from clawft.link.http_out.idle import LONGEST_SECONDS, NONE_SECONDS, SILENT_SECONDS, Idling
+from clawft.link.http_out.idle import LONGEST_SECONDS, NONE_SECONDS, SILENT_SECONDS, SOON_SECONDS, Idling
 from clawft.link.http_out.link import HttpLink
 from clawft.wire.jsonrpc.messages import Response
 from tests.requirements import requirement
@@ -168,6 +168,28 @@ async def test_a_call_that_was_lost_so_is_the_last_for_a_while(clock: Clock) -> 
         await link.request(CALL)
         with pytest.raises(LinkClosed):  # a server that was only started again is not paid for with ever new ones
             await link.request(CALL)
+
+
+@requirement("LINK-20")
+async def test_a_server_that_leaves_while_it_works_has_met_no_request(clock: Clock) -> None:
+    leaves = asyncio.Event()
+
+    async def vice(asked: Asked) -> None:
+        if b"leave" not in asked.head:
+            await asked.answer({})
+            return
+        clock.now += SOON_SECONDS + 1  # a proxy in between takes a slow tool for a dead one
+        asked.close()
+        leaves.set()
+
+    async with raw_site(vice) as site, linked(site) as link:
+        await link.request(CALL)
+        with pytest.raises(LinkClosed):
+            await link.request(OutgoingRequest("tools/call", b"{}", "2026-07-28", "leave"))
+        assert leaves.is_set()
+        for _ in range(3):
+            await link.request(CALL)
+        assert site.connections == 2
 
 
 @requirement("LINK-20")

@@ -12,7 +12,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
 
 from clawft.link.http_out.connect_failure import reason
-from clawft.link.http_out.idle import LONGEST_SECONDS, Idling
+from clawft.link.http_out.idle import LONGEST_SECONDS, SOON_SECONDS, Idling
 from clawft.link.share.noise import SHARE
 from clawft.link.share.unread import Taker
 
@@ -53,14 +53,16 @@ class _Bounded(ResponseHandler):
     _ended = 0.0
     _idle: float | None = None
     """How long it had waited for the request it has now; None for its first."""
+    _used = 0.0
+    """Since when it has that."""
 
     def __init__(self, loop: AbstractEventLoop, idling: Idling) -> None:
         super().__init__(loop)
         self._idling = idling
 
-    def use_again(self, idle: float) -> None:
+    def use_again(self, idle: float, now: float) -> None:
         """After so long."""
-        self._idle = idle
+        self._idle, self._used = idle, now
 
     def ended_at(self) -> float:
         """When it was seen to be no use any more, while nothing is asked: 0 as long as it is."""
@@ -152,8 +154,9 @@ class _Bounded(ResponseHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         if self._unread is not None:
             self._unread.took_all()
-        if self._idle is not None and self._is_unheard():
-            self._idling.meet_end(self._idle, time.monotonic())
+        now = time.monotonic()
+        if self._idle is not None and now - self._used < SOON_SECONDS and self._is_unheard():
+            self._idling.meet_end(self._idle, now)
         rest, self._rest = self._rest, b""
         if rest and self.transport is not None:
             super().data_received(rest)
@@ -221,7 +224,8 @@ class Connector(TCPConnector):
             waiting.popleft()[0].close()
         if waiting:
             connection, since = waiting[0]
-            connection.use_again(time.monotonic() - since)
+            now = time.monotonic()
+            connection.use_again(now - since, now)
         return await super()._get(key, traces)
 
     def _lasts(self, connection: _Bounded, since: float) -> bool:

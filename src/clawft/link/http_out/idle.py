@@ -15,6 +15,8 @@ SHORTEST_SECONDS = 0.5
 """A server that was seen to wait less has not come to the end of its patience, but was stopped."""
 NONE_SECONDS = 60.0
 """How long each request has a connection of its own, once one met the end of another: it may happen again."""
+SOON_SECONDS = 2.0
+"""A request that meets the end of its connection is lost so soon: what is lost later was under way."""
 _MARGIN_SECONDS = 1.0
 
 _TOLD = re.compile(r"\btimeout\s*=\s*(\d{1,9})\b", re.IGNORECASE)
