@@ -61,7 +61,7 @@ class _Bounded(ResponseHandler):
         self._idling = idling
 
     def use_again(self, idle: float, now: float) -> None:
-        """After so long."""
+        """For the next request, after nothing was asked for so long."""
         self._idle, self._used = idle, now
 
     def ended_at(self) -> float:
