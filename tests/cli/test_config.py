@@ -146,6 +146,15 @@ def test_check_and_doctor_see_what_cannot_start(run: Any, home: Path, workspace:
         assert "needs the variable" not in told.out
 
 
+@requirement("CONF-14", "CONF-22")
+def test_doctor_sees_that_the_login_of_a_proxy_is_not_set(run: Any, home: Path) -> None:
+    folder = home / "mcp_servers"
+    folder.mkdir(mode=0o700)
+    proxy = "http://${secret://env/NO_SUCH_LOGIN}@proxy.example:3128"
+    (folder / "far.toml").write_text(f'url = "https://x.example/mcp"\nproxy = "{proxy}"\n')
+    assert "far needs the variable NO_SUCH_LOGIN" in run("doctor").out
+
+
 @requirement("CONF-14")
 def test_check_and_doctor_see_secrets_in_addresses_and_arguments_too(run: Any, home: Path) -> None:
     folder = home / "mcp_servers"

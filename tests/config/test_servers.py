@@ -235,6 +235,7 @@ def test_a_stdio_url_is_a_command_split_without_a_shell(files: Files) -> None:
         ('url = "http://x"\ncommand = "/x"', 1, "not both"),
         ('url = "ftp://x"', 1, "must begin with stdio://, http:// or https://"),
         ('url = "https://"', 1, "names no host"),
+        ('url = "https://nobody@them:x/"', 1, "the url cannot be read"),
         ("url = 'stdio:///x \"open'", 1, "cannot be split"),
         ('url = "http://x"\ntrust = "much"', 2, "trust is trusted or untrusted"),
         ('url = "http://x"\nsandbox = "maybe"', 2, "sandbox is one of"),
@@ -680,7 +681,7 @@ def nobody(found: FoundServer) -> bool:
         {"cwd": "~nobody-knows-them"},
         {"args": ["http://[/?token=a-long-secret"]},
         {"args": ["http://user:a-long-secret@["]},
-        {"command": "", "url": "https://nobody-knows@them:x/"},
+        {"command": "", "url": "https://nobody-knows@them:${secret://env/NO_PORT_HERE}/"},
     ],
 )
 def test_an_odd_entry_of_a_workspace_costs_nobody_else_a_word(files: Files, entry: dict[str, object]) -> None:

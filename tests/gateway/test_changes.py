@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,8 @@ from mcp_types.methods import parse_server_notification
 from clawft.errors import InvalidConfig
 from clawft.gateway import listening as listening_module
 from clawft.gateway.core import Gateway
-from clawft.model import Caller, Grant
+from clawft.model import Caller, Grant, Resource, ResourceTemplate
+from clawft.provider.base import TellChange
 from clawft.wire.meta import SUBSCRIPTION
 from tests.gateway.support import Demo, Gate, Pipe, echo, modern, pipe, serving, soon, texts, turns
 from tests.requirements import requirement
@@ -188,6 +190,47 @@ async def test_subscriptions_have_a_bound() -> None:
         for n in range(1000):
             caller.send("resources/subscribe", {"uri": f"x://{n}"})
         assert (await caller.ask("resources/subscribe", {"uri": "x://more"}))["error"]["code"] == -32602
+
+
+class Notebook(Demo):
+    """Says that it will tell of changes as late as the test lets it."""
+
+    def __init__(self) -> None:
+        super().__init__("notebook")
+        self.says = asyncio.Event()
+        self.asked = 0
+        self.ears: list[TellChange] = []
+
+    def list_resources(self) -> list[Resource]:
+        return []
+
+    def list_templates(self) -> list[ResourceTemplate]:
+        return []
+
+    async def read_resource(self, uri: str) -> None:
+        return None
+
+    async def watch_resource(self, uri: str, caller: Caller, changed: TellChange) -> Callable[[], None]:
+        self.asked += 1
+        await self.says.wait()
+        self.ears.append(changed)
+        return lambda: self.ears.remove(changed)
+
+
+@requirement("RES-06")
+async def test_who_changes_their_mind_while_a_subscription_is_under_way_hears_of_each_change_once() -> None:
+    notebook = Notebook()
+    async with pipe(serving(notebook)) as caller:
+        await caller.initialize()
+        for _ in range(3):
+            caller.send("resources/subscribe", {"uri": "x://mine"})
+            await caller.ask("resources/unsubscribe", {"uri": "x://mine"})
+        caller.send("resources/subscribe", {"uri": "x://mine"})
+        await turns(lambda: notebook.asked == 4)
+        notebook.says.set()
+        await turns(lambda: len(notebook.ears) == 1)
+        assert (await caller.ask("resources/unsubscribe", {"uri": "x://mine"}))["result"] == {}
+        assert notebook.ears == []
 
 
 # ── people with different grants ─────────────────────────────────────────────────────────────────────────────────────

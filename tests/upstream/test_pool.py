@@ -465,8 +465,13 @@ async def test_set_servers_applies_the_difference_and_nothing_more(tmp_path: Pat
         (UpstreamSpec("a", command="table;ls", trust="trusted"), "unsafe command: 'table;ls' contains ';'"),
         (UpstreamSpec("a", command="/opt/../bin/table", trust="trusted"), "unsafe command"),
         (UpstreamSpec("a", url="ftp://user:secret@x"), "must begin with http:// or https://, not 'ftp://"),
+        (UpstreamSpec("a", url="user:secret@x/mcp"), "must begin with http:// or https://, not 'user:x/mcp'"),
         (UpstreamSpec("a", url="https://"), "names no host"),
         (UpstreamSpec("a", url="http://[x"), "cannot be read"),
+        (UpstreamSpec("a", url="http://x:99999/mcp"), "cannot be read"),
+        (UpstreamSpec("a", url="http://x:port/mcp"), "cannot be read"),
+        (UpstreamSpec("a", url="https://x", proxy="ada:secret@proxy:80"), "the proxy must begin with http://"),
+        (UpstreamSpec("a", command="table", proxy="http://proxy:80"), "proxy is for servers that are reached by http"),
     ],
 )
 async def test_a_spec_that_makes_no_sense_is_refused_before_anything_starts(

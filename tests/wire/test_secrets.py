@@ -170,6 +170,9 @@ def test_whatever_is_left_reads_as_json_when_it_was_json(text: str) -> None:
         ("https://example.com/mcp?key=abc&b", f"https://example.com/mcp?key={MASK}&{MASK}"),
         ("https://example.com/#token=abc", "https://example.com/"),
         ("http://[broken", MASK),
+        ("u:p@example.com:1/mcp", "u:example.com:1/mcp"),
+        ("example.com/a@b", "b"),
+        ("stdio:///opt/a@b/bin", "stdio:///opt/a@b/bin"),
     ],
 )
 def test_an_address_is_shown_without_its_secrets(url: str, shown: str) -> None:

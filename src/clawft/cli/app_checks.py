@@ -146,7 +146,7 @@ def _variables(found: FoundServer) -> Iterator[DoctorFinding]:
     from clawft.store.secrets import unset_variables  # loaded with the servers
 
     spec = found.spec
-    for name in unset_variables(*spec.env.values(), *spec.headers.values(), spec.url):
+    for name in unset_variables(*spec.env.values(), *spec.headers.values(), spec.url, spec.proxy):
         yield warn("servers", f"{found.origin}: {spec.name} needs the variable {name}", f"export {name}=…")
 
 

@@ -21,9 +21,8 @@ from clawft.sandbox.bounds import DECIDING, is_within
 from clawft.store.document import KeyPath
 from clawft.store.secrets import SCHEME, wrong_with_references
 from clawft.upstream.spec import SandboxTable, Trust, UpstreamSpec
-from clawft.upstream.spec_rules import SCHEMES, wrong_command, wrong_url
+from clawft.upstream.spec_rules import SCHEMES, wrong_command, wrong_proxy, wrong_url
 from clawft.wire.framing import DEFAULT_LIMIT
-from clawft.wire.secrets import mask_url
 
 STDIO = "stdio://"
 TRUSTS = ("", "trusted", "untrusted")
@@ -179,10 +178,8 @@ def _wrong_proxy(told: ServerEntry, by_workspace: bool) -> str:
     """Whoever names one reads what is sent to http://, and decides where it goes."""
     if by_workspace:
         return "a workspace file may not name a proxy; say it in a file of your own"
-    if not told.url or told.url.startswith(STDIO):
-        return "proxy is for servers that are reached by http:// or https://"
-    if not told.proxy.startswith("http://"):
-        return f"the proxy must begin with http://, not {mask_url(told.proxy)[:40]!r}"
+    if wrong := wrong_proxy("" if told.url.startswith(STDIO) else told.url, told.proxy):
+        return wrong
     if has_password(told.proxy):
         return "the login of the proxy must be a reference: http://${secret://env/PROXY_LOGIN}@host:port"
     return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import msgspec
 from msgspec import Raw
@@ -33,14 +34,15 @@ class WatchedResources:
             return
         if len(self._releases) >= MAX_SUBSCRIPTIONS:
             raise BadParams(f"at most {MAX_SUBSCRIPTIONS} subscriptions in one session")
-        self._releases[uri] = _nothing
+        self._releases[uri] = pending = partial(_nothing)  # this one's own
         try:
             await self._gateway.settle(by.caller)
             release = await self._gateway.resources.watch(uri, by, self._updated)
         except BaseException:
-            self._releases.pop(uri, None)
+            if self._releases.get(uri) is pending:
+                del self._releases[uri]
             raise
-        if uri in self._releases:
+        if self._releases.get(uri) is pending:
             self._releases[uri] = release
         else:  # unsubscribed, or gone, while we asked
             release()

@@ -13,6 +13,7 @@ from clawft.store.secrets import resolve, resolve_all
 from clawft.upstream.cells import Cells
 from clawft.upstream.circle import one_deeper
 from clawft.upstream.spec import UpstreamSpec
+from clawft.upstream.spec_rules import is_proxy
 from clawft.wire.secrets import mask_url
 
 LoginTo = Callable[[UpstreamSpec], Credentials]
@@ -39,8 +40,7 @@ def _over_http(spec: UpstreamSpec, login: Credentials | None) -> list[Callable[[
     from clawft.link.http_out.sse import SseLink
 
     def link(kind: type[HttpLink | SseLink]) -> Link:
-        proxy = resolve(spec.proxy)
-        return kind(_address(spec), _headers(spec), login, name=spec.name, limit=spec.max_message, proxy=proxy)
+        return kind(_address(spec), _headers(spec), login, name=spec.name, limit=spec.max_message, proxy=_proxy(spec))
 
     return [lambda: link(HttpLink), lambda: link(SseLink)]
 
@@ -61,6 +61,15 @@ def _address(spec: UpstreamSpec) -> str:
         said = mask_url(spec.url)
         raise InvalidConfig(f"{said} stands for no http:// or https:// address", hint="correct the variables it names")
     return url
+
+
+def _proxy(spec: UpstreamSpec) -> str:
+    """The same of the proxy, which may need a login."""
+    proxy = resolve(spec.proxy)
+    if proxy and not is_proxy(proxy):
+        hint = "correct the variables it names: in a login `/` is written %2F, `@` %40, `#` %23"
+        raise InvalidConfig("the proxy stands for no http:// address", hint=hint)
+    return proxy
 
 
 def has_token(spec: UpstreamSpec) -> bool:

@@ -235,7 +235,8 @@ def mask_url(url: str) -> str:
     except ValueError:
         return MASK
     host = parts.netloc.rpartition("@")[2]
-    shown = parts._replace(netloc=host, query=_masked_query(parts), fragment="")
+    path = parts.path if parts.path.startswith("/") else parts.path.rpartition("@")[2]  # `http://` was forgotten
+    shown = parts._replace(netloc=host, path=path, query=_masked_query(parts), fragment="")
     return url if shown == parts else shown.geturl()
 
 

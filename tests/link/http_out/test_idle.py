@@ -9,11 +9,11 @@ import pytest
 from clawft.errors import LinkClosed
 from clawft.link.base import OutgoingRequest
 from clawft.link.http_out import connector
-from clawft.link.http_out.idle import LONGEST_SECONDS, SHORTEST_SECONDS, SILENT_SECONDS, Idling
+from clawft.link.http_out.idle import LONGEST_SECONDS, NONE_SECONDS, SILENT_SECONDS, SOON_SECONDS, Idling
 from clawft.link.http_out.link import HttpLink
 from clawft.wire.jsonrpc.messages import Response
 from tests.requirements import requirement
-from tests.servers.raw_site import Asked, RawSite, raw_site, read_asked
+from tests.servers.raw_site import Asked, RawSite, listening, raw_site, read_asked
 
 CALL = OutgoingRequest("tools/call", b"{}")
 
@@ -43,13 +43,18 @@ async def calling(*headers: str) -> AsyncGenerator[tuple[HttpLink, RawSite, list
         calls.append(asked)
         await asked.answer({}, *headers)
 
-    async with raw_site(vice) as site:
-        link = HttpLink(site.url)
-        await link.open(lambda message, stream: None, lambda error: None)
-        try:
-            yield link, site, calls
-        finally:
-            await link.close()
+    async with raw_site(vice) as site, linked(site) as link:
+        yield link, site, calls
+
+
+@asynccontextmanager
+async def linked(site: RawSite) -> AsyncGenerator[HttpLink]:
+    link = HttpLink(site.url)
+    await link.open(lambda message, stream: None, lambda error: None)
+    try:
+        yield link
+    finally:
+        await link.close()
 
 
 @requirement("LINK-20", "POOL-24")
@@ -120,14 +125,10 @@ async def impatient() -> AsyncGenerator[tuple[HttpLink, Impatient]]:
         await asked.answer({})
 
     site = Impatient(vice)
-    server = await asyncio.start_server(site.serve, "127.0.0.1", 0)
-    link = HttpLink(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp")
-    await link.open(lambda message, stream: None, lambda error: None)
-    try:
-        yield link, site
-    finally:
-        await link.close()
-        server.close()
+    async with listening(site.serve) as origin:
+        site.url = f"{origin}/mcp"
+        async with linked(site) as link:
+            yield link, site
 
 
 @requirement("LINK-20", "POOL-24")
@@ -154,7 +155,101 @@ async def test_a_call_is_not() -> None:
         assert site.asked == ["tools/call"]
 
 
+@requirement("LINK-20", "POOL-24")
+async def test_a_call_that_was_lost_so_is_the_last_for_a_while(clock: Clock) -> None:
+    async with impatient() as (link, site):
+        await link.request(CALL)
+        with pytest.raises(LinkClosed):
+            await link.request(CALL)
+        for _ in range(3):
+            await link.request(CALL)
+        assert site.connections == 4
+        clock.now += NONE_SECONDS + 1
+        await link.request(CALL)
+        with pytest.raises(LinkClosed):  # a server that was only started again is not paid for with ever new ones
+            await link.request(CALL)
+
+
+@requirement("LINK-20")
+async def test_a_server_that_leaves_while_it_works_has_met_no_request(clock: Clock) -> None:
+    leaves = asyncio.Event()
+
+    async def vice(asked: Asked) -> None:
+        if b"leave" not in asked.head:
+            await asked.answer({})
+            return
+        clock.now += SOON_SECONDS + 1  # a proxy in between takes a slow tool for a dead one
+        asked.close()
+        leaves.set()
+
+    async with raw_site(vice) as site, linked(site) as link:
+        await link.request(CALL)
+        with pytest.raises(LinkClosed):
+            await link.request(OutgoingRequest("tools/call", b"{}", "2026-07-28", "leave"))
+        assert leaves.is_set()
+        for _ in range(3):
+            await link.request(CALL)
+        assert site.connections == 2
+
+
+@requirement("LINK-20")
+async def test_a_server_that_leaves_a_new_connection_has_closed_none_that_was_kept() -> None:
+    class LeavesOnce(RawSite):
+        async def _take(self, asked: Asked) -> None:
+            if self.connections == 1:
+                asked.close()
+            else:
+                await super()._take(asked)
+
+    site = LeavesOnce(lambda asked: asked.answer({}))
+    async with listening(site.serve) as origin:
+        site.url = f"{origin}/mcp"
+        async with linked(site) as link:
+            await link.request(OutgoingRequest("ping"))
+            for _ in range(3):
+                await link.request(CALL)
+    assert site.connections == 2
+
+
+@requirement("LINK-20")
+@pytest.mark.parametrize("said", [b"HTTP/1.1 200 OK\r\nContent-Ty", b"HTTP/1.1 100 Continue\r\n\r\n" * 100])
+async def test_what_was_half_answered_is_not_asked_again(said: bytes) -> None:
+    class Halfway(RawSite):
+        async def _take(self, asked: Asked) -> None:
+            self.asked.append(asked.message["method"])
+            await asked.write(said)
+            asked.close()
+
+    site = Halfway(lambda asked: asked.answer({}))
+    async with listening(site.serve) as origin:
+        site.url = f"{origin}/mcp"
+        async with linked(site) as link:
+            with pytest.raises(LinkClosed):
+                await link.request(OutgoingRequest("tools/list"))
+    assert site.asked == ["tools/list"]
+
+
 def test_a_server_that_was_stopped_teaches_nothing() -> None:
     idling = Idling()
     idling.see_end(0.001)
-    assert idling.seconds == SHORTEST_SECONDS / 2
+    assert idling.seconds(0.0) == SILENT_SECONDS - 1
+
+
+def test_one_that_was_stopped_late_is_found_out_as_another_lasts_longer() -> None:
+    idling = Idling()
+    idling.see_end(2.0)
+    assert idling.seconds(0.0) == 1.0
+    idling.see_alive(1.9)
+    assert idling.seconds(0.0) == 1.0
+    idling.see_alive(2.1)
+    assert idling.seconds(0.0) == SILENT_SECONDS - 1
+
+
+def test_where_a_request_was_lost_nothing_waits_so_long_again() -> None:
+    """Whatever is between us and the server may have forgotten the connection, and no longer tells."""
+    idling = Idling()
+    idling.hear("timeout=75")
+    idling.meet_end(40.0, 1000.0)
+    assert idling.seconds(1001.0) == 0.0
+    idling.see_alive(50.0)
+    assert idling.seconds(1001.0 + NONE_SECONDS) == 39.0

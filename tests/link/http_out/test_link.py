@@ -811,6 +811,22 @@ async def test_an_event_that_was_small_as_it_was_packed_is_bounded_as_all_else()
             await link.request(PING)
 
 
+@requirement("LINK-13", "LINK-18")
+async def test_what_follows_the_end_of_a_packed_event_stream_is_not_kept() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        if asked.about != "ping":
+            return web.Response(status=202)
+        stream = await asked.stream(**{"Content-Encoding": "x-gzip"})
+        await stream.response.write(gzip.compress(b"data: {}\n\n"))
+        while True:
+            await stream.response.write(b"more")
+            await asyncio.sleep(0)
+
+    async with linked(respond) as (link, *_):
+        with pytest.raises(LinkClosed, match="without an answer"):
+            await link.request(PING, Patience("ping", 5))
+
+
 @requirement("LINK-13")
 async def test_an_event_stream_that_is_not_packed_as_it_says_ends_there() -> None:
     async def respond(asked: Asked) -> web.StreamResponse:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from clawft.errors import LinkClosed, LinkError
+from clawft.errors import InvalidConfig, LinkClosed, LinkError
 from clawft.link.base import OutgoingRequest
 from clawft.link.http_out.link import HttpLink
 from clawft.link.http_out.sse import SseLink
@@ -73,6 +73,19 @@ async def test_a_server_over_https_is_reached_through_a_tunnel(tmp_path: Path, m
                 assert isinstance(await link.request(CALL), Response)
             await link.close()
             assert proxy.asked == [f"CONNECT {AWAY}:443 HTTP/1.1"]
+
+
+@requirement("LINK-12", "LINK-16", "CONF-18")
+@pytest.mark.parametrize("login", ["ada:ses/qux", "ada:12/qux", "ada:ses#qux", "ada:ses[qux"])
+def test_a_login_that_makes_another_address_of_its_proxy_is_told_as_that(
+    login: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROXY_LOGIN", login)
+    proxy = "http://${secret://env/PROXY_LOGIN}@proxy.example.invalid:3128"
+    with pytest.raises(InvalidConfig, match="the proxy stands for no http:// address") as told:
+        ways_to(UpstreamSpec("wiki", url=f"https://{AWAY}/mcp", proxy=proxy))[0]()
+    assert "%2F" in told.value.hint
+    assert "qux" not in str(told.value)
 
 
 @requirement("LINK-12")

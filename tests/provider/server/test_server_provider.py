@@ -609,6 +609,32 @@ async def test_who_watches_a_resource_at_a_server_that_takes_no_note_hears_so(
         assert not mine.find("t").interest.resources
 
 
+@requirement("RES-06")
+async def test_who_watches_waits_as_long_as_for_a_call_though_somebody_had_less_patience(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clawft.provider.server.server_provider.TELL_SECONDS", 0.01)
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: OutgoingRequest) -> dict[str, Any]:
+        asked.set()
+        await answer.wait()
+        return {}
+
+    able: dict[str, Any] = {**HELLO, "capabilities": {"tools": {}, "resources": {"subscribe": True}}}
+    listed: dict[str, Any] = {"resources": [{"uri": "t://a", "name": "a"}, {"uri": "t://b", "name": "b"}]}
+    told: dict[str, Any] = {"initialize": able, "resources/list": listed, "resources/subscribe": slow}
+    async with served(tmp_path, table("t"), ways=Tables({"t": answers(**told)})) as (_, _, providers):
+        one = provider(providers, "t")
+        first = asyncio.create_task(one.watch_resource("t://a", Caller(), lambda uri, more: None))
+        await asked.wait()
+        await one.heed("debug")  # goes on before the server has said anything
+        second = asyncio.create_task(one.watch_resource("t://b", Caller(), lambda uri, more: None))
+        await asyncio.sleep(0)
+        answer.set()
+        assert all(await asyncio.gather(first, second))
+
+
 @requirement("RES-01")
 async def test_what_changes_while_it_is_read_is_not_kept(tmp_path: Path) -> None:
     """The news may overtake the answer, which is then older than they are."""

@@ -89,11 +89,16 @@ async def test_a_server_that_takes_no_note_is_waited_for_once() -> None:
     interest = Interest()
     interest.begin()
     interest.resources.add("x://a", lambda params: None)
-    await interest.settled(0.01)
-    for number in range(1_000):
-        interest.resources.add(f"x://{number}", lambda params: None)
-        await interest.settled(60)
+    await interest.settled(0.05)
+    async with asyncio.timeout(5):
+        for number in range(1_000):
+            interest.resources.add(f"x://{number}", lambda params: None)
+            await interest.settled(0.05)
+    waits = asyncio.create_task(interest.settled(60))  # which is more patience
+    await asyncio.sleep(0)
+    assert not waits.done()
     interest.told(interest.version)
+    await waits
     interest.resources.add("x://b", lambda params: None)
     waits = asyncio.create_task(interest.settled(60))
     await asyncio.sleep(0)

@@ -215,6 +215,42 @@ def torn(asked: OutgoingRequest) -> Answer:
     return {"tools": [tool("t")], "nextCursor": "2"}
 
 
+@requirement("POOL-18")
+@pytest.mark.parametrize(
+    "failure", [JsonRpcFailure(-32000, "too many requests"), LinkRefused("status 429", http_status=429)]
+)
+async def test_a_later_page_that_fails_once_does_not_take_away_what_was_known(
+    tmp_path: Path, failure: ClawftError
+) -> None:
+    pages: list[Any] = [{"tools": [tool("a"), tool("b")], "nextCursor": "2"}, {"tools": [tool("c"), tool("d")]}]
+
+    def listed(asked: OutgoingRequest) -> Answer:
+        page = pages[b"cursor" in asked.params]
+        if isinstance(page, ClawftError):
+            raise page
+        return page
+
+    async with pool(tmp_path, Tables({"a": answers(**{"tools/list": listed})})) as p:
+        await p.connect(table("a"))
+        pages[:] = [{"tools": [tool("new"), tool("a"), tool("c")], "nextCursor": "2"}, failure]
+        await p.find("a").refresh()
+        status = p.server_status("a")
+        assert status.tools == ("new", "a", "c", "b", "d")
+        assert status.left_out == (f"its tools behind a page that cannot be had: {failure.message}",)
+        pages[:] = [{"tools": [tool("new")]}, failure]
+        await p.find("a").refresh()
+        assert p.server_status("a").tools == ("new",)
+
+
+@requirement("POOL-18")
+async def test_who_has_a_session_of_their_own_has_the_pages_that_can_be_had(tmp_path: Path) -> None:
+    async with pool(tmp_path, Tables({"a": answers(**{"tools/list": torn})})) as p:
+        await p.connect(table("a"))
+        session = p.find("a").session
+        assert session is not None
+        assert [json.loads(each)["name"] for each in await session.list_tools()] == ["t"]
+
+
 async def test_null_is_a_list_with_nothing_in_it(tmp_path: Path) -> None:
     async with pool(tmp_path, Tables({"a": answers(**{"tools/list": {"tools": None}})})) as p:
         await p.connect(table("a"))

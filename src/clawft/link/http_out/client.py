@@ -55,14 +55,6 @@ def open_client(proxy: str = "") -> ClientSession:
     )
 
 
-def keep_none(client: ClientSession) -> None:
-    """Its server closes connections as fast as we use them again."""
-    from clawft.link.http_out.connector import Connector  # loaded already: the client exists
-
-    if isinstance(client.connector, Connector):
-        client.connector.keep_none()
-
-
 _hurry = threading.Event()
 
 

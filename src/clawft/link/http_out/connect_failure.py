@@ -8,6 +8,7 @@ import ssl
 
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
+from yarl import URL
 
 from clawft.policy.address import is_loopback
 
@@ -42,11 +43,11 @@ def is_no_http(error: BaseException) -> bool:
     return isinstance(error, NO_HTTP) and not isinstance(error, aiohttp.ClientHttpProxyError)
 
 
-def is_of_proxy(error: BaseException, host: str) -> bool:
-    """Did the proxy stand in the way to this host?"""
+def is_of_proxy(error: BaseException, url: str) -> bool:
+    """Did the proxy stand in the way there?"""
     if isinstance(error, aiohttp.ClientHttpProxyError | aiohttp.ClientProxyConnectionError):
         return True
-    return isinstance(error, aiohttp.ClientConnectorDNSError) and error.host != host
+    return isinstance(error, aiohttp.ClientConnectorDNSError) and error.host != URL(url).raw_host
 
 
 def has_left(error: BaseException) -> bool:
@@ -58,8 +59,9 @@ def has_left(error: BaseException) -> bool:
 
 def is_unheard(error: BaseException) -> bool:
     """It was reached, and nothing has come: a connection that was kept may have ended just as it was used again."""
-    not_reached = aiohttp.ClientConnectorError | aiohttp.ServerTimeoutError
-    return isinstance(error, aiohttp.ClientConnectionError) and not isinstance(error, not_reached)
+    if isinstance(error, aiohttp.ServerConnectionError):
+        return isinstance(error, aiohttp.ServerDisconnectedError) and error.message == _LEFT
+    return isinstance(error, aiohttp.ClientConnectionError) and not isinstance(error, aiohttp.ClientConnectorError)
 
 
 def reason(error: BaseException) -> str:
@@ -69,6 +71,8 @@ def reason(error: BaseException) -> str:
         return f"its certificate is not accepted: {getattr(told, 'verify_message', '') or told}"
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return f"it refuses the way there, with status {error.status}"
+    if isinstance(error, aiohttp.InvalidURL):
+        return "it is no address"
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return "it did not open the connection in time"
     if isinstance(error, aiohttp.ClientConnectorError):

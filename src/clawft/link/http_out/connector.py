@@ -12,7 +12,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
 
 from clawft.link.http_out.connect_failure import reason
-from clawft.link.http_out.idle import LONGEST_SECONDS, Idling
+from clawft.link.http_out.idle import LONGEST_SECONDS, SOON_SECONDS, Idling
 from clawft.link.share.noise import SHARE
 from clawft.link.share.unread import Taker
 
@@ -51,10 +51,18 @@ class _Bounded(ResponseHandler):
     _answered: object = None
     """What has read the head of an answer; there is a new one for each request."""
     _ended = 0.0
+    _idle: float | None = None
+    """How long it had waited for the request it has now; None for its first."""
+    _used = 0.0
+    """Since when it has that."""
 
     def __init__(self, loop: AbstractEventLoop, idling: Idling) -> None:
         super().__init__(loop)
         self._idling = idling
+
+    def use_again(self, idle: float, now: float) -> None:
+        """For the next request, after nothing was asked for so long."""
+        self._idle, self._used = idle, now
 
     def ended_at(self) -> float:
         """When it was seen to be no use any more, while nothing is asked: 0 as long as it is."""
@@ -146,11 +154,19 @@ class _Bounded(ResponseHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         if self._unread is not None:
             self._unread.took_all()
+        now = time.monotonic()
+        if self._idle is not None and now - self._used < SOON_SECONDS and self._is_unheard():
+            self._idling.meet_end(self._idle, now)
         rest, self._rest = self._rest, b""
         if rest and self.transport is not None:
             super().data_received(rest)
         super().connection_lost(exc)
         self._ended = self._ended or time.monotonic()
+
+    def _is_unheard(self) -> bool:
+        """It was not us who ended it, and nothing has come since the last request."""
+        is_ours = self.transport is None or self.exception() is not None
+        return not is_ours and self._parser is not None and self._reading is not self._parser
 
     def _hang_up(self) -> None:
         """What comes before we have asked is nobody's answer; the next to ask on this connection would take it."""
@@ -201,19 +217,21 @@ class Connector(TCPConnector):
         self._idling = Idling()
         self._factory = partial(_Bounded, loop=self._loop, idling=self._idling)  # aiohttp has no other place to say it
 
-    def keep_none(self) -> None:
-        """From now on each request has a connection of its own."""
-        self._idling.keep_none()
-
     async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
         """One that waits for a request, and is not about to end, nor has ended unseen."""
         waiting = cast("deque[tuple[_Bounded, float]] | None", self._conns.get(key))  # our factory made them
         while waiting and not self._lasts(*waiting[0]):
             waiting.popleft()[0].close()
+        if waiting:
+            connection, since = waiting[0]
+            now = time.monotonic()
+            connection.use_again(now - since, now)
         return await super()._get(key, traces)
 
     def _lasts(self, connection: _Bounded, since: float) -> bool:
-        ended = connection.ended_at()
+        now, ended = time.monotonic(), connection.ended_at()
         if ended:
             self._idling.see_end(ended - since)
-        return not ended and time.monotonic() - since <= self._idling.seconds
+            return False
+        self._idling.see_alive(now - since)
+        return now - since < self._idling.seconds(now)

@@ -52,12 +52,10 @@ class ClientExchange:
 
     def _closed(self, what: str, error: BaseException) -> LinkClosed:
         """Errors of the library name the whole address; ours do not."""
-        from yarl import URL
-
         from clawft.link.http_out.connect_failure import advice, has_left, is_no_http, is_of_proxy, reason  # as aiohttp
 
         shown = mask_url(self._url)
-        if is_of_proxy(error, URL(self._url).raw_host or ""):
+        if is_of_proxy(error, self._url):
             return LinkClosed(f"{shown} {what}: its proxy: {reason(error)}", hint=_PROXY_HINT)
         what = "sent an answer that is no HTTP" if is_no_http(error) else "broke off" if has_left(error) else what
         return LinkClosed(f"{shown} {what}: {reason(error).replace(self._url, shown)}", hint=advice(error))

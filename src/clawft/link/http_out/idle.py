@@ -13,6 +13,10 @@ SILENT_SECONDS = 5.0
 LONGEST_SECONDS = 60.0
 SHORTEST_SECONDS = 0.5
 """A server that was seen to wait less has not come to the end of its patience, but was stopped."""
+NONE_SECONDS = 60.0
+"""How long each request has a connection of its own, once one met the end of another: it may happen again."""
+SOON_SECONDS = 2.0
+"""A request that meets the end of its connection is lost so soon: what is lost later was under way."""
 _MARGIN_SECONDS = 1.0
 
 _TOLD = re.compile(r"\btimeout\s*=\s*(\d{1,9})\b", re.IGNORECASE)
@@ -23,15 +27,13 @@ class Idling:
 
     def __init__(self) -> None:
         self._told = SILENT_SECONDS
-        self._seen = math.inf
+        self._seen = self._met = math.inf
+        self._none_until = 0.0
 
-    @property
-    def seconds(self) -> float:
-        return min(well_before(min(self._told, self._seen)), LONGEST_SECONDS)
-
-    def keep_none(self) -> None:
-        """It closes them without a word, and as fast as we send."""
-        self._seen = 0.0
+    def seconds(self, now: float) -> float:
+        if now < self._none_until:
+            return 0.0
+        return min(well_before(min(self._told, self._seen, self._met)), LONGEST_SECONDS)
 
     def hear(self, keep_alive: str) -> None:
         """The header of that name."""
@@ -40,8 +42,20 @@ class Idling:
             self._told = float(told[1])
 
     def see_end(self, idle: float) -> None:
-        """The server has closed a connection on which nothing was asked for so long."""
-        self._seen = min(self._seen, max(idle, SHORTEST_SECONDS))
+        """A connection on which nothing was asked for so long is closed."""
+        if idle >= SHORTEST_SECONDS:
+            self._seen = min(self._seen, idle)
+
+    def see_alive(self, idle: float) -> None:
+        """One is not: if another was closed sooner, it was for another reason."""
+        if idle > self._seen:
+            self._seen = math.inf
+
+    def meet_end(self, idle: float, now: float) -> None:
+        """A request went out after so long on one that looked as if it was there, and it was not."""
+        self._none_until = now + NONE_SECONDS
+        if idle >= SHORTEST_SECONDS:
+            self._met = min(self._met, idle)
 
 
 def well_before(seconds: float) -> float:

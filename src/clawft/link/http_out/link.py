@@ -37,7 +37,7 @@ from clawft.link.http_out.answer import (
     read_body,
     refusal,
 )
-from clawft.link.http_out.client import ASIDE_SECONDS, ClientLink, close_client, keep_none, open_client
+from clawft.link.http_out.client import ASIDE_SECONDS, ClientLink, close_client, open_client
 from clawft.link.http_out.events import EVENTS, MAX_RETRY_SECONDS, StreamPlace, events_of
 from clawft.link.http_out.exchange import ClientExchange
 from clawft.link.http_out.messages import Messages
@@ -143,13 +143,12 @@ class HttpLink(ClientLink):
         return await self._repeated(outgoing.method in QUESTIONS, partial(self._ask, id, outgoing))
 
     async def _repeated(self, harmless: bool, send: Callable[[], Awaitable[T]]) -> T:
-        """Once more, on a connection of its own, where the one it was sent on was just being closed."""
+        """Once more, where the connection it was sent on was just being closed; the next one is new, see `idle`."""
         try:
             return await send()
         except LinkClosed as closed:
             if not closed.unheard or not harmless:
                 raise
-            keep_none(self._open_client())
         return await send()
 
     async def _ask(self, id: int, outgoing: OutgoingRequest) -> Response | Failure:

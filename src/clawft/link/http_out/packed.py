@@ -49,3 +49,5 @@ async def unpacked_parts(response: ClientResponse) -> AsyncIterator[bytes]:
                 piece = unpacking.decompress(unpacking.unconsumed_tail, READ_AHEAD)
         except zlib.error as wrong:
             raise ClientPayloadError(f"it is not packed as it says: {wrong}") from None
+        if unpacking.eof:  # which keeps whatever else comes
+            return

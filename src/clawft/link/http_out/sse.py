@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from clawft.errors import (
-    ClawftError,
     LinkClosed,
     LinkError,
     LinkRefused,
     MessageTooLong,
-    ProtocolFailure,
     WireError,
 )
 from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, is_list, too_long
@@ -34,12 +32,12 @@ from clawft.link.http_out.client import ASIDE_SECONDS, CONNECT_SECONDS, ClientLi
 from clawft.link.http_out.events import EVENTS, events_of
 from clawft.link.patience import Patience, within
 from clawft.link.share.turns import LinkSender
-from clawft.wire.correlate import OpenRequests
+from clawft.wire.correlate import OpenAnswers
 from clawft.wire.jsonrpc import reading, writing
-from clawft.wire.jsonrpc.batches import unpacked, unread_answers
-from clawft.wire.jsonrpc.likely import is_likely_call, likely_answer
+from clawft.wire.jsonrpc.batches import unpacked
+from clawft.wire.jsonrpc.likely import likely_answer
 from clawft.wire.jsonrpc.messages import Failure, Response
-from clawft.wire.jsonrpc.salvage import read_salvaged
+from clawft.wire.jsonrpc.unreadable import fail_answered, fail_long, salvage
 from clawft.wire.sse import TOO_LONG, SseEvent
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
@@ -63,7 +61,7 @@ class SseLink(ClientLink):
         self._loop = asyncio.get_running_loop()
         self._incoming = incoming
         self._lost = lost
-        self._waiting: OpenRequests[asyncio.Future[Response | Failure]] = OpenRequests()
+        self._waiting: OpenAnswers[Response | Failure] = OpenAnswers()
         self._client = open_client(self._proxy)
         self._sender = LinkSender()
         self._endpoint: asyncio.Future[str] = self._loop.create_future()
@@ -174,9 +172,7 @@ class SseLink(ClientLink):
         if isinstance(message, Response | Failure) and not answers(message, id):
             self._heard.unasked += 1
         elif isinstance(message, Response | Failure):
-            waiter = self._waiting.take(b"%d" % id)
-            if waiter is not None and not waiter.done():
-                waiter.set_result(message)
+            self._waiting.fill(b"%d" % id, message)
 
     async def _check(self, response: ClientResponse) -> None:
         if response.status == 401:
@@ -234,13 +230,10 @@ class SseLink(ClientLink):
             if members and self._heard.batches:
                 awaited = [self._take_message(member) for member in members]
                 return any(awaited)
-            if self._heard.lists and (found := read_salvaged(data)):
-                return self._give(found)
+            if self._heard.lists and salvage(data, self._waiting):
+                return True
             self._heard.note_bad_event(wrong)
-            for each in members or (data,):
-                self._fail(likely_answer(each), ProtocolFailure(f"the answer is no message: {wrong}"))
-            if not members and (why := unread_answers(data)):
-                self._fail_all(ProtocolFailure(f"the answer cannot be read: {why}"))
+            fail_answered(data, members, self._waiting, wrong)
             return False
         if not isinstance(message, Response | Failure):
             self._incoming(message, None)
@@ -249,31 +242,15 @@ class SseLink(ClientLink):
 
     def _give(self, message: Response | Failure) -> bool:
         dropped = self._waiting.dropped
-        waiter = self._waiting.take(message.id)
-        if waiter is not None and not waiter.done():
-            waiter.set_result(message)
+        is_awaited = self._waiting.fill(message.id, message)
         self._heard.unasked += self._waiting.dropped - dropped
-        return waiter is not None
+        return is_awaited
 
     def _spoil(self, head: bytes, error: MessageTooLong) -> None:
-        """An answer that was too long; where it cannot be told whose it was, it may have been anybody's."""
+        """What carries nothing is no answer."""
         self._heard.long_events += 1
-        answered = likely_answer(head)
-        if answered:
-            self._fail(answered, error)
-        elif head and not is_likely_call(head):
-            self._fail_all(error)
-
-    def _fail(self, id: bytes, error: ClawftError) -> None:
-        """Whoever waits for this answer: no better one will follow."""
-        waiter = self._waiting.take(id) if id else None
-        if waiter is not None and not waiter.done():
-            waiter.set_exception(error)
-
-    def _fail_all(self, error: ClawftError) -> None:
-        for waiter in self._waiting.drain():
-            if not waiter.done():
-                waiter.set_exception(error)
+        if head:
+            fail_long(head, self._waiting, error)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -281,7 +258,7 @@ class SseLink(ClientLink):
         if self._broken is not None:
             return
         self._broken = error
-        self._fail_all(error)
+        self._waiting.fail_all(error)
         if self._endpoint.done():
             self._lost(error)
         else:
@@ -294,7 +271,7 @@ class SseLink(ClientLink):
             return
         if self._broken is None:
             self._broken = LinkClosed(f"the link to {self._url} was closed: it is stopped, or connected anew")
-        self._fail_all(self._broken)
+        self._waiting.fail_all(self._broken)
         leaving = set(self._goodbyes)
         if self._stream is not None:
             self._stream.cancel()

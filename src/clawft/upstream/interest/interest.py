@@ -7,6 +7,7 @@ the first and of the last of them only.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Iterator
 
 import msgspec
@@ -77,8 +78,8 @@ class Interest:
         self.version = 0
         self._told = 0
         self._held = False
-        self._is_deaf = False
-        """We have waited for it once, and it took no note: nobody waits again until it does."""
+        self._in_vain = 0.0
+        """Seconds that somebody has waited, and it took no note: until it does, nobody waits with no more patience."""
         self._level = ""
         self._floor = ""
         self._when_updated: list[Callable[[str], None]] = []
@@ -164,7 +165,7 @@ class Interest:
 
     def begin(self) -> None:
         """There is a session, and someone who tells the server."""
-        self._held, self._is_deaf = True, False
+        self._held, self._in_vain = True, 0.0
 
     def end(self) -> None:
         self._held = False
@@ -173,7 +174,7 @@ class Interest:
     def told(self, version: int, heard: bool = True) -> None:
         """`heard`: as far as one can see the server has taken note."""
         self._told = version
-        self._is_deaf = not heard
+        self._in_vain = 0.0 if heard else math.inf
         self._progress.set()
 
     async def change_after(self, version: int) -> None:
@@ -182,19 +183,20 @@ class Interest:
             await self._changed.wait()
 
     async def settled(self, seconds: float) -> bool:
-        """Until the server knows what is wanted now; at most so long, and not at all while it is away, or deaf.
+        """Until the server knows what is wanted now; at most so long, and not at all while it is away, or has been
+        waited for so long in vain.
 
         False if it should know, and has taken no note.
         """
         wanted = self.version
         try:
             async with asyncio.timeout(seconds):
-                while self._held and self._told < wanted and not self._is_deaf:
+                while self._held and self._told < wanted and self._in_vain < seconds:
                     self._progress.clear()
                     await self._progress.wait()
         except TimeoutError:
-            self._is_deaf = True
-        return not self._held or not self._is_deaf
+            self._in_vain = max(self._in_vain, seconds)
+        return not self._held or self._in_vain < seconds
 
     # ── acknowledgements of a subscription ───────────────────────────────────────────────────────────────────────────
 

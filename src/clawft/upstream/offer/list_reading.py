@@ -104,6 +104,17 @@ class ListReading(Generic[T]):
             if self.is_full:
                 return
 
+    def tear(self, why: str) -> bool:
+        """No more of it can be had now, and what was known of the rest stays. False where nothing of it was had."""
+        if not self.heard:
+            return False
+        self.rest = f"behind a page that cannot be had: {why}"
+        had = set(map(key_of, self.items))
+        for item in self._before.values():
+            if key_of(item) not in had and not self.is_full:
+                self._add(item, len(wire_of(item)))
+        return True
+
     def drop(self, why: str) -> None:
         """Nothing of it is offered, and that is told; no word where there was nothing to offer."""
         self.items, self._size, self.is_full = [], 0, False
@@ -122,8 +133,12 @@ class ListReading(Generic[T]):
         item = self._known(wire)
         if item is None or self._is_misnamed(item):
             return
+        self._add(item, len(raw))
+
+    def _add(self, item: T, listed: int) -> None:
+        """`listed`: bytes that it took to say it."""
         size = self._size + cost_of(item)
-        self._listed += len(raw)
+        self._listed += listed
         if self._listed > MAX_LIST_BYTES or not self._place.has_room(self._part, size):
             self.is_full = True
             return
@@ -234,9 +249,9 @@ def cost_of(item: Tool | ForeignPrompt | ForeignResource | ForeignTemplate) -> i
     return ITEM_BYTES + getsizeof(key_of(item)) + len(item.raw)
 
 
-def key_of(item: ForeignPrompt | ForeignResource | ForeignTemplate) -> str:
+def key_of(item: Tool | ForeignPrompt | ForeignResource | ForeignTemplate) -> str:
     """What it is asked for by."""
-    if isinstance(item, ForeignPrompt):
+    if isinstance(item, Tool | ForeignPrompt):
         return item.name
     return item.uri if isinstance(item, ForeignResource) else item.uri_template
 

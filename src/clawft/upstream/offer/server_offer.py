@@ -6,28 +6,19 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Raw, Struct
 
-from clawft.errors import (
-    METHOD_NOT_FOUND,
-    JsonRpcFailure,
-    LinkClosed,
-    LinkRefused,
-    MessageTooLong,
-    ProtocolFailure,
-    RequestTimeout,
-)
+from clawft.errors import MAX_TOLD, METHOD_NOT_FOUND, ClawftError, JsonRpcFailure, LinkClosed, RequestTimeout
 from clawft.model import Era, ForeignPrompt, ForeignResource, ForeignTemplate, Tool
 from clawft.upstream.offer.cache import RememberedOffer
 from clawft.upstream.offer.definition import read_tool
 from clawft.upstream.offer.list_reading import ListReading, read_prompt, read_resource, read_template, wire_of
 from clawft.upstream.offer.room import RoomPlace
+from clawft.upstream.session.paging import FAILED_PAGE
 from clawft.upstream.session.peer import Peer
 from clawft.upstream.session.session import Session
 
 MAX_INSTRUCTIONS_CHARS = 64 * 1024
 BESIDE_SECONDS = 10.0
 """For each page of a list beside that of the tools, which wait for it: some servers declare one and never give it."""
-FAILED_LIST = (JsonRpcFailure, ProtocolFailure, RequestTimeout, LinkRefused, MessageTooLong)
-"""What goes wrong with one list, while the link is as good as before."""
 
 PARTS = ("tools", "prompts", "resources", "templates")
 
@@ -116,8 +107,8 @@ async def _ask_for_tools(session: Session, reading: ListReading[Tool]) -> None:
     """A server that declared nothing may well have none."""
     try:
         reading.rest = await session.read_list("tools/list", "tools", reading.take)
-    except JsonRpcFailure as refused:
-        if refused.error_code != METHOD_NOT_FOUND:
+    except FAILED_PAGE as failed:
+        if not reading.tear(failed.message[:MAX_TOLD]) and not _is_unknown(failed):
             raise
     reading.items = session.learn(reading.items)
 
@@ -128,13 +119,18 @@ async def _ask_for(session: Session, method: str, member: str, reading: BesideRe
         return True
     try:
         reading.rest = await session.read_list(method, member, reading.take, BESIDE_SECONDS)
-    except (*FAILED_LIST, LinkClosed) as failed:
+    except (*FAILED_PAGE, LinkClosed) as failed:
         if isinstance(failed, LinkClosed) and session.link.kind != "http":
             raise  # which has an exchange for each request; of a pipe or a stream nothing is left
-        unknown = isinstance(failed, JsonRpcFailure) and failed.error_code == METHOD_NOT_FOUND
-        reading.drop("" if unknown else failed.message)
+        if not reading.tear(failed.message[:MAX_TOLD]):
+            reading.drop("" if _is_unknown(failed) else failed.message)
         return not isinstance(failed, RequestTimeout)
     return True
+
+
+def _is_unknown(failed: ClawftError) -> bool:
+    """It has no such list."""
+    return isinstance(failed, JsonRpcFailure) and failed.error_code == METHOD_NOT_FOUND
 
 
 def recalled(written: RememberedOffer, server: str, place: RoomPlace) -> ServerOffer:

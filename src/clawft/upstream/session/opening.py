@@ -89,7 +89,7 @@ async def _make(spec: UpstreamSpec, way: Way) -> Link:
 
     Not on the loop that serves the others, nor in the few threads that all servers share.
     """
-    values = (*spec.env.values(), *spec.headers.values(), spec.url)
+    values = (*spec.env.values(), *spec.headers.values(), spec.url, spec.proxy)
     if not any(map(is_reference, values)):
         return way()
     from clawft.link.own_thread import apart  # most servers have none

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Raw
 
-from clawft.errors import MAX_TOLD, JsonRpcFailure, ProtocolFailure, RequestTimeout
+from clawft.errors import JsonRpcFailure, LinkRefused, MessageTooLong, ProtocolFailure, RequestTimeout
 from clawft.upstream.session.peer import read_page
 
 MAX_PAGES = 1_000
@@ -13,6 +13,9 @@ MAX_LIST_BYTES = 8 * 1024 * 1024
 """Of all items of one list together: more is neither kept nor asked for."""
 MAX_CURSOR_CHARS = 64 * 1024
 """Of the way to the next page; behind a longer one there is nothing for us."""
+
+FAILED_PAGE = (JsonRpcFailure, ProtocolFailure, RequestTimeout, LinkRefused, MessageTooLong)
+"""What goes wrong with one page, while the link is as good as before."""
 
 AskPage = Callable[[str | None], Awaitable[bytes]]
 """For a cursor, or None at the beginning: the bare result."""
@@ -26,12 +29,7 @@ async def read_pages(method: str, member: str, ask: AskPage, take: TakePage) -> 
     cursor: str | None = None
     count = size = 0
     for _ in range(MAX_PAGES):
-        try:
-            page = read_page(method, await ask(cursor), member)
-        except (JsonRpcFailure, ProtocolFailure, RequestTimeout) as failed:
-            if cursor is None:
-                raise
-            return f"behind a page that cannot be had: {str(failed)[:MAX_TOLD]}"
+        page = read_page(method, await ask(cursor), member)
         items, cursor = page.items, page.cursor
         if items is None:
             return f"(its answer to {method} has no list of them)"

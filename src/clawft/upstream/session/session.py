@@ -28,7 +28,7 @@ from clawft.link.faults import Faults
 from clawft.link.patience import Patience
 from clawft.model import Era, Tool
 from clawft.upstream.session.introduction import Introduction, about_us
-from clawft.upstream.session.paging import TakePage, read_pages
+from clawft.upstream.session.paging import FAILED_PAGE, TakePage, read_pages
 from clawft.upstream.session.peer import Peer, UnfinishedResult, read_wanted
 from clawft.wire.jsonrpc.messages import Failure, Notification, Request
 from clawft.wire.methods import names_by_header
@@ -160,14 +160,18 @@ class Session:
         return OutgoingRequest(method, params, version, name, mirrored)
 
     async def list_tools(self) -> list[bytes]:
-        """Every tool. Over stateless HTTP without those whose header annotations cannot be honoured."""
+        """Every tool that can be had. Over stateless HTTP without those whose header annotations cannot be honoured."""
         tools: list[bytes] = []
 
         async def take(page: Sequence[Raw]) -> bool:
             tools.extend(map(bytes, page))
             return True
 
-        await self.read_list("tools/list", "tools", take)
+        try:
+            await self.read_list("tools/list", "tools", take)
+        except FAILED_PAGE:
+            if not tools:
+                raise
         return self._mirrors.learn(tools, bytes) if self.mirrors_arguments else tools
 
     def learn(self, tools: list[Tool]) -> list[Tool]:
