@@ -131,19 +131,23 @@ async def test_the_manifest_is_enforced(call: CallTool, workspace: Path, monkeyp
 @pytest.mark.slow  # a process
 def test_what_the_person_made_read_only_is_not_replaced(workspace: Path, tmp_path: Path) -> None:
     """To root nothing is read-only, so root is tried without that right."""
-    mine = workspace / "a.txt"
+    mine = workspace / "a b.txt"
     mine.write_text("mine")
     mine.chmod(0o444)
     write = [sys.executable, "-m", "clawft", "tools", "call", "--workspace", str(workspace)]
-    write += ["file__write", "path=a.txt", "content=theirs"]
+    write += ["file__write", "path=a b.txt", "content=theirs"]
     env = {**os.environ, "CLAWFT_HOME": str(tmp_path / "home")}
     anybody = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
     done = subprocess.run([*anybody, *write], env=env, capture_output=True, text=True, timeout=60, check=False)
-    assert "'a.txt' is read-only (chmod u+w a.txt)" in done.stdout + done.stderr
+    assert "'a b.txt' is read-only (chmod u+w 'a b.txt')" in done.stdout + done.stderr
     assert (done.returncode != 0, mine.read_text()) == (True, "mine")
     mine.chmod(0o644)
     done = subprocess.run([*anybody, *write], env=env, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, mine.read_text()) == (0, "theirs")
+    if anybody:
+        os.chown(mine, 12_345, 12_345)
+        done = subprocess.run([*anybody, *write], env=env, capture_output=True, text=True, timeout=60, check=False)
+        assert "'a b.txt' is read-only (it belongs to another user)" in done.stdout + done.stderr
 
 
 @requirement("FILE-01")

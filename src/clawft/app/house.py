@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import cached_property
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -120,12 +120,14 @@ class App:
     def _guards(self) -> list[Guard]:
         """Outermost first. A new guard is a file in `guard/` and a row here."""
         settings = self.settings
+        asking, hearing = self._after_strangers()
         guards: list[Guard] = [
             self._audit,
             Permission(self._names_of),
             self.approving,
-            *self._after_strangers(),
+            *asking,
             Security(settings.command_policy, settings.url_policy),
+            *hearing,
             ResultGuard(self._leftovers, settings.result_limit, self._is_verbatim, settings.resource_limit),
             Redaction(self._redacts),
         ]
@@ -135,14 +137,14 @@ class App:
             guards.append(EditorsGuard(self.editors.hub))
         return guards if settings.audit else guards[1:]
 
-    def _after_strangers(self) -> Iterator[Guard]:
-        """Only where it is wanted: most calls are not asked about twice."""
-        if self.settings.ask_after_untrusted:
-            from clawft.guard.strangers import AfterStrangers, ReadingConversations, StrangersWords
+    def _after_strangers(self) -> tuple[list[Guard], list[Guard]]:
+        """Who asks, and who hears of strangers. Only where it is wanted: most calls are not asked about twice."""
+        if not self.settings.ask_after_untrusted:
+            return [], []
+        from clawft.guard.strangers import AfterStrangers, ReadingConversations, StrangersWords
 
-            conversations = ReadingConversations()
-            yield AfterStrangers(conversations)
-            yield StrangersWords(conversations)
+        conversations = ReadingConversations()
+        return [AfterStrangers(conversations)], [StrangersWords(conversations)]
 
     def _names_of(self, call: Call) -> tuple[str, ...]:
         return self.gateway.tools.names_of(call.name, call.caller)

@@ -15,7 +15,7 @@ from clawft.builtin.confine import ConfinedPath, check_regular, confined, open_f
 from clawft.builtin.search import Matches, Query, search_tree
 from clawft.builtin.steering import refuse_steering
 from clawft.builtin.tree import walk_tree
-from clawft.errors import ExecutionFailed
+from clawft.errors import ExecutionFailed, quoted
 from clawft.link.share.fair_threads import FairThreads
 from clawft.link.share.workshop import made_in_turn
 from clawft.provider.context import ToolContext
@@ -269,10 +269,12 @@ def replace_file(found: ConfinedPath, data: bytes) -> None:
 
 def _mode_to_keep(found: ConfinedPath) -> int | None:
     try:
-        mode = found.stat().st_mode
+        status = found.stat()
     except FileNotFoundError:
         return None
-    check_regular(mode)
+    check_regular(status.st_mode)
     if not os.access(found.name, os.W_OK, dir_fd=found.folder):  # a rename would not ask
-        raise ExecutionFailed(f"'{found.relative}' is read-only", hint=f"chmod u+w {found.relative}")
-    return stat.S_IMODE(mode)
+        is_ours = status.st_uid == os.geteuid()
+        hint = f"chmod u+w {quoted(found.relative)}" if is_ours else "it belongs to another user"
+        raise ExecutionFailed(f"'{found.relative}' is read-only", hint=hint)
+    return stat.S_IMODE(status.st_mode)

@@ -37,7 +37,7 @@ class QuickGuard(Protocol):
 class ReplyGuard(Protocol):
     """A guard that has to see every result, also one that comes after its call has been answered.
 
-    To finish the reply is all it does for a call, too.
+    To finish the reply is all it does for a call, too; unless it is quick: then only those that come late are finished.
     """
 
     def finish(self, call: Call, reply: Reply) -> Reply: ...
@@ -57,7 +57,7 @@ def _part(guard: Guard) -> _Part:
         guard,
         guard if is_of(guard, Witness) else None,
         guard.passes if is_of(guard, QuickGuard) else None,
-        guard.finish if is_of(guard, ReplyGuard) else None,
+        guard.finish if is_of(guard, ReplyGuard) and not is_of(guard, QuickGuard) else None,
     )
 
 

@@ -1,8 +1,8 @@
 """After strangers: what an untrusted server or the web says may talk a model into anything.
 
 Once a conversation has read such words, a tool that can do harm is the person's decision: this once, or from then on in
-that conversation. Only where `approvals.after_untrusted` wants it. One guard looks at what is brought back, the other
-stands in the way of calls; both know the same conversations.
+that conversation. Only where `approvals.after_untrusted` wants it. One guard notes who reads them, the other stands
+in the way of calls; both know the same conversations.
 """
 
 from __future__ import annotations
@@ -64,8 +64,14 @@ def _of(caller: Caller) -> _Conversation:
     return caller.principal, caller.agent, caller.session
 
 
+def _named(call: Call) -> str:
+    return call.asked or call.name
+
+
 class StrangersWords:
-    """Sees what comes from strangers."""
+    """Knows who reads strangers: whoever calls their tools, from when the call goes there. Their errors say what they
+    like, too; so this guard stands behind all that may refuse.
+    """
 
     def __init__(self, conversations: ReadingConversations) -> None:
         self._conversations = conversations
@@ -73,12 +79,18 @@ class StrangersWords:
     def applies(self, tool: Tool, origin: Origin) -> bool:
         return brings_their_words(tool, origin)
 
-    async def __call__(self, call: Call, after: Next) -> Reply:
-        return self.finish(call, await after(call))
+    def passes(self, call: Call) -> bool:
+        self._conversations.note(call.caller, _named(call))
+        return True
+
+    def __call__(self, call: Call, after: Next) -> Awaitable[Reply]:
+        self._conversations.note(call.caller, _named(call))
+        return after(call)
 
     def finish(self, call: Call, reply: Reply) -> Reply:
-        if not reply.refused:
-            self._conversations.note(call.caller, call.name)
+        """One that comes late may be read in another conversation."""
+        if brings_their_words(call.tool, call.origin):
+            self._conversations.note(call.caller, _named(call))
         return reply
 
     async def refuses(self, use: BesideUse) -> str:
@@ -108,7 +120,7 @@ class AfterStrangers:
         return self._ask(call, source, after) if source else after(call)
 
     async def _ask(self, call: Call, source: str, after: Next) -> Reply:
-        why = f"{call.name} may change or send something, and this conversation has read what {source} brought"
+        why = f"{_named(call)} may change or send something, and this conversation has read what {source} brought"
         if not call.caller.capabilities.elicit_form:
             return _refused(f"{why}; nobody can be asked about it here (ask the person to do it, {_SWITCH})")
         told = await answer_to(call, "weft_after_untrusted", _question(call, why))

@@ -6,6 +6,7 @@ Only what is there can be held, and a server is held to it from its start on: so
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
@@ -17,7 +18,9 @@ MAX_FOLDERS = 256
 MAX_HELD = 64
 """Files and folders that are held: bubblewrap takes longer for each, 15 ms for 60 of them."""
 
-_IN_GIT = {".git/modules": ("config", "hooks"), ".git/worktrees": ("config.worktree",)}
+_IN_SUBMODULE = ("config", "config.worktree", "hooks")
+_NO_SUBMODULES = frozenset({"hooks", "info", "lfs", "logs", "objects", "refs"})
+"""Folders that git has in each repository, with many more in them."""
 
 
 def deciding_below(workspace: str) -> tuple[str, ...]:
@@ -26,15 +29,28 @@ def deciding_below(workspace: str) -> tuple[str, ...]:
 
 
 def _found(workspace: str) -> Iterator[str]:
-    for folder, names in _IN_GIT.items():
-        yield from _present(workspace, folder, names)
-    yield from _present(workspace, "", DECIDING)
+    yield from _present(workspace, _submodules(workspace), _IN_SUBMODULE)
+    yield from _present(workspace, _inside(workspace, ".git/worktrees"), ("config.worktree",))
+    yield from _present(workspace, _folders(workspace), DECIDING)
 
 
-def _present(workspace: str, folder: str, names: Iterable[str]) -> Iterator[str]:
-    for inner in islice(_folders(os.path.join(workspace, folder)), MAX_FOLDERS):
-        path = os.path.join(folder, inner)
-        yield from (f"{path}/{name}" for name in present_in(f"{workspace}/{path}", names))
+def _present(workspace: str, folders: Iterable[str], names: Iterable[str]) -> Iterator[str]:
+    for folder in islice(folders, MAX_FOLDERS):
+        yield from (f"{folder}/{name}" for name in present_in(f"{workspace}/{folder}", names))
+
+
+def _submodules(workspace: str) -> Iterator[str]:
+    """As deep as their paths, by which git calls them; and those of a submodule lie in its own folder."""
+    waiting = deque([".git/modules"])
+    while waiting:
+        folder = waiting.popleft()
+        inside = islice(_inside(workspace, folder), MAX_FOLDERS)
+        waiting.extend(path for path in inside if os.path.basename(path) not in _NO_SUBMODULES)
+        yield folder
+
+
+def _inside(workspace: str, folder: str) -> Iterator[str]:
+    return (f"{folder}/{name}" for name in _folders(f"{workspace}/{folder}"))
 
 
 def _folders(path: str) -> Iterator[str]:

@@ -20,8 +20,10 @@ def erased(command: Command) -> list[str]:
     name = command.name
     if name in _ERASES_ALWAYS:
         return command.operands()
-    if name in _ERASERS or is_opaque(command):
-        return command.operands() if command.has_flag("rR", "--recursive") else []
+    if (name in _ERASERS or is_opaque(command)) and command.has_flag("rR", "--recursive"):
+        return command.operands()
+    if name in _ERASES_FILES:
+        return _fed_by_search(command)
     match name:
         case "find" | "gfind" if _erases_found(command):
             return searched(command)
@@ -33,6 +35,12 @@ def erased(command: Command) -> list[str]:
             return _cleaned(command)
         case _:
             return []
+
+
+def _fed_by_search(command: Command) -> list[str]:
+    """What `xargs` would hand to it, one by one."""
+    found = {where for stage in command.fed_by if stage.name in ("find", "gfind") for where in searched(stage)}
+    return [word for word in command.operands() if word in found]
 
 
 def _erases_found(command: Command) -> bool:

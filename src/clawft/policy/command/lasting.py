@@ -22,8 +22,11 @@ VERBS: dict[str, frozenset[str]] = {
 }
 """First words of these by which something runs from now on."""
 _QUEUE_ONLY = frozenset({"-l", "-r", "-d", "-c", "-V"})
-_GIT_RUNS = frozenset({"core.hookspath", "init.templatedir", "core.fsmonitor"})
+_FSMONITOR = "core.fsmonitor"
+_GIT_RUNS = frozenset({"core.hookspath", "init.templatedir", _FSMONITOR})
 """Settings of git with which, for all repositories, something runs."""
+_OWN_DAEMON = frozenset({"true", "false"})
+"""Values of the one for changed files with which it is none but git's own program."""
 
 
 def lasts(command: Command) -> bool:
@@ -50,4 +53,5 @@ def _configures_all(command: Command) -> bool:
     if "config" not in operands or {"--global", "--system"}.isdisjoint(command.options()):
         return False
     key, *values = [*operands[operands.index("config") + 1 :], ""][:2]
-    return key.lower() in _GIT_RUNS and any(values)
+    key = key.lower()
+    return key in _GIT_RUNS and any(values) and not (key == _FSMONITOR and values[0].lower() in _OWN_DAEMON)

@@ -132,10 +132,12 @@ def is_startup(word: str, folder: str = "") -> bool:
 def _lets_in(parts: list[str]) -> bool:
     """Is it, below a home folder, where keys are kept, or something in it that is not known to be none?"""
     around = {"/".join(parts[:deep]) for deep in range(1, _DEEPEST + 1)}
+    if parts[0][:1] != "." or not OPEN.isdisjoint(around):  # no glob matches a dot that it does not begin with
+        return False
     if any(map(is_glob, parts)):
         first, *rest = parts
         return any(_may_be_in(rest, each) for name, below in _BELOW.items() if may_match(first, name) for each in below)
-    return not CREDENTIALS.isdisjoint(around) and OPEN.isdisjoint(around)
+    return not CREDENTIALS.isdisjoint(around)
 
 
 def _may_be_in(parts: Sequence[str], folder: Sequence[str]) -> bool:

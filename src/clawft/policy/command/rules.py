@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from clawft.model import Allow, Ask, Deny, Verdict
 from clawft.policy.command.carried import option_values
-from clawft.policy.command.carriers import PRIVILEGE
+from clawft.policy.command.carriers import PRIVILEGE, WRAPPERS
 from clawft.policy.command.download import DOWNLOADERS, asks_cloud
 from clawft.policy.command.erasing import erased
 from clawft.policy.command.expansion import TooComplex
@@ -47,17 +47,34 @@ _USED_BY: dict[str, str] = {
     "scp": "-i -F",
     "kubectl": "--kubeconfig",
     "helm": "--kubeconfig",
+    "k9s": "--kubeconfig",
     "ansible": "--private-key --key-file",
     "ansible-playbook": "--private-key --key-file",
+    "docker": "--config",
+    "gpg": "--homedir",
+    "tar": "--exclude",
+    "rsync": "--exclude",
 }
-"""The value of one of these options is a key that is used, and not shown."""
-_ONLY_NAMES = frozenset("ls tree du stat test [ [[ mkdir cd chmod chown touch file pushd find".split())
+"""The value of one of these options is a key that is used and not shown, or what is left out."""
+_ONLY_NAMES = frozenset(
+    "ls tree du stat test [ [[ mkdir cd chmod chown touch file pushd find realpath readlink dirname basename"
+    " export declare typeset local readonly".split()
+)
+_READS_NAMES: dict[str, tuple[str, ...]] = {
+    "du": ("--fi",),
+    "file": ("-f", "--fi"),
+    "find": ("-files0-from",),
+    "tree": ("--from",),
+}
+"""With an option that begins so it reads what it looks at from a file, and tells what it did not find: all lines."""
 _TAKES_PATTERN = frozenset("grep egrep fgrep zgrep rg ag sed awk gawk".split())
 _HISTORY_EDITORS = frozenset({"rm", "shred", "unlink", "ln", "cp", "mv"})
 _HISTORY_OFF = re.compile(r"HISTFILE(=(/dev/null)?)?|HISTSIZE=0|HISTFILESIZE=0")
 _CONTAINERS = frozenset("docker podman nerdctl".split())
 _HOST_ROOT = frozenset({"source=/", "src=/"})
 _READ_ONLY = frozenset({"readonly", "ro", "readonly=true", "ro=true"})
+_NO_PROGRAM = re.compile(r"-.*|[\d.]+[smhd]?|\{\}")
+"""The value of an option of what runs others, which might have been a program: `ssh -p 22 …`, `timeout 90s …`."""
 _OPERATORS = frozenset({"&&", "||", "|", ";", "&"})
 _MAX_PIECES = 16
 
@@ -139,25 +156,38 @@ def _wipes_history(command: Command) -> bool:
 
 
 def _reads_secrets(command: Command) -> bool:
-    if command.name in _ONLY_NAMES or command.name in _USES_KEYS or command.name in SPEAKERS:
+    if command.name in _USES_KEYS or command.name in SPEAKERS or _only_names(command):
         return any(is_secret(word, command.folder) for word in command.reads)
     if command.name == "gpg" and any(option.startswith("--export-secret") for option in command.options()):
         return True
-    skipped = command.operands()[:1] if command.name in _TAKES_PATTERN else []
-    skipped += option_values(command.words, _USED_BY.get(command.name, ""))
+    skipped = {*option_values(command.words, _USED_BY.get(command.name, ""))}
+    skipped.update(command.operands()[:1] if command.name in _TAKES_PATTERN else [])
     words = [
-        word for word in (*_own_arguments(command), *command.reads) if word not in skipped and not word.endswith(".pub")
+        word
+        for word in (*_own_arguments(command), *command.reads)
+        if not (word in skipped or (word[:1] == "-" and word.partition("=")[2] in skipped) or word.endswith(".pub"))
     ]
-    return any(is_secret(piece, command.folder) for word in words for piece in _pieces(word))
+    pieces = (piece for word in words for piece in _pieces(word))
+    return any(
+        is_secret(piece, command.folder) for piece in pieces if not (command.no_shell and piece[:1] in ("~", "$"))
+    )
+
+
+def _only_names(command: Command) -> bool:
+    """Does it use no more of a file than its name?"""
+    reads = _READS_NAMES.get(command.name, ())
+    return command.name in _ONLY_NAMES and not (reads and any(option.startswith(reads) for option in command.options()))
 
 
 def _own_arguments(command: Command) -> list[str]:
-    """Without those that a shell would give to a program behind, which only uses a key."""
+    """Without those of a program behind that only uses a key: one that it wraps, or that a shell would run next."""
     words: list[str] = []
-    own = not command.name.startswith("-") and not command.name.isdigit()  # `ssh -p 22 …`: no program but a value
+    own = not _NO_PROGRAM.fullmatch(command.name)
     for before, word in zip(command.words, command.arguments, strict=False):
         if command.no_shell and before in _OPERATORS:
             own = word not in _USES_KEYS and word not in _ONLY_NAMES
+        if command.name in WRAPPERS and word in _USES_KEYS:
+            break
         if own:
             words.append(word)
     return words
