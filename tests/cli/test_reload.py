@@ -12,10 +12,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from clawft.config.layers import MAX_SERVERS
 from clawft.config.watch import POLL_SECONDS
+from clawft.upstream.newcomers import WAIT_SECONDS
 from tests.requirements import requirement
 from tests.servers.pipe import Pipe, call, mcp_server, text_of
 from tests.servers.weft import RSS_LIMIT
@@ -24,6 +26,7 @@ from tests.servers.weft import weft as command
 TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
 PATIENCE_S = 30.0
 PAUSE_S = 0.05
+LONGER_THAN_A_LIST_S = WAIT_SECONDS + 1.0
 AT_ONCE_S = 3.0
 """For one call on a busy machine. What is mended here took twelve seconds and more."""
 
@@ -96,6 +99,25 @@ async def test_one_changed_server_restarts_alone_while_a_call_runs_on_another(se
         held = next((each for each in pipe.others if each.get("id") == "long"), None) or await pipe.answer("long")
         assert text_of(held) == "steady held on"
         assert await answer(pipe, "steady__pid") == steady
+
+
+@requirement("CONF-21", "POOL-09")
+async def test_who_calls_a_server_that_is_started_anew_waits_for_it(servers: Path, tmp_path: Path) -> None:
+    """And is not told in between that there is no such tool."""
+    (servers / "one.toml").write_text(entry("before"))
+    gate = tmp_path / "gate"
+    late = f"while [ ! -e {gate} ]; do sleep 0.01; done; exec {sys.executable} {TINY} --title after"
+    async with serving(tmp_path) as pipe:
+        await until(pipe, "one__echo", "before: ", text="x")
+        before = psutil.Process(pipe.pid).children(recursive=True)
+        (servers / "one.toml").write_text(f'command = "/bin/sh"\nargs = ["-c", "{late}"]\ntrust = "trusted"\n')
+        assert not (await asyncio.to_thread(psutil.wait_procs, before, PATIENCE_S))[1]
+        await pipe.send(call("anew", "one__echo", {"text": "x"}))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(LONGER_THAN_A_LIST_S):
+                await pipe.answer("anew")
+        gate.touch()
+        assert text_of(await pipe.answer("anew")) == "after: x"
 
 
 @requirement("CONF-21", "CONF-08")

@@ -16,6 +16,7 @@ class Server:
         self.idle = idle
         self.used = 0.0
         self.is_open = True
+        self.called = self.arriving = False
 
     def give_way(self) -> None:
         self.is_open = False
@@ -68,3 +69,20 @@ async def test_one_that_cannot_come_in_holds_up_nobody_behind_it() -> None:
         await second
     assert not first.done()
     first.cancel()
+
+
+@requirement("POOL-03")
+async def test_who_is_called_waits_for_one_that_arrives_and_comes_in_before_those_that_are_not_called() -> None:
+    arriving, called = Server("arriving", idle=False), Server("called")
+    slots = filled(1, arriving)
+    arriving.arriving = called.called = True
+    slots.claim(called)
+    unasked = asyncio.ensure_future(slots.enter(Server("unasked")))
+    wanted = asyncio.ensure_future(slots.enter(called))
+    await asyncio.sleep(0)
+    arriving.arriving, arriving.idle = False, True
+    slots.look()
+    async with asyncio.timeout(5):
+        await wanted
+    assert (arriving.is_open, unasked.done()) == (False, False)
+    unasked.cancel()

@@ -123,12 +123,13 @@ class Upstream:
         """Nothing is wrong with it: it is opened when it is called."""
         return self.state is ServerState.PENDING and not self._wanted.is_set()
 
-    def start(self, *, rest: bool = False) -> None:
-        """Begin, or begin again after having given up. `rest`: open only when it is called."""
+    def start(self, *, rest: bool = False, after: asyncio.Task[None] | None = None) -> None:
+        """Begin, or begin again after having given up. `rest`: open only when it is called; `after`: not before."""
         if self._life is None or self._life.done():
             self.backoff.forgive()
             self._move(ServerEvent.ENABLE)
-            self._life = asyncio.get_running_loop().create_task(self._live(), name=f"upstream {self.spec.name}")
+            life = self._live() if after is None else self._live_after(after)
+            self._life = asyncio.get_running_loop().create_task(life, name=f"upstream {self.spec.name}")
             if rest:
                 self.tried.set()
             else:
@@ -170,6 +171,11 @@ class Upstream:
             raise self._absent()
         return self.session
 
+    @property
+    def is_unknown(self) -> bool:
+        """Is it on its way, and nothing remembered of what it offers?"""
+        return self.state is ServerState.PENDING and self.answers is None
+
     def absence(self) -> NotConnected | None:
         """Why nobody knows what it offers; None if somebody does."""
         if self.answers is not None:
@@ -178,9 +184,11 @@ class Upstream:
 
     def _absent(self, waited: float = 0.0) -> NotConnected:
         """`waited`: so many seconds, if it is still expected."""
-        from clawft.upstream.reasons import not_connected, not_ready  # most servers are there
+        from clawft.upstream.reasons import no_place, not_connected, not_ready  # most servers are there
 
-        why = not_ready(waited, self.step) if waited else self.state.value
+        slots, why = self._surroundings.slots, self.state.value
+        if waited:
+            why = no_place(waited, slots.limit) if slots.is_queued(self) else not_ready(waited, self.step)
         return not_connected(self.spec.name, self.state, self.error or why)
 
     # ── as a holder of a place ───────────────────────────────────────────────────────────────────────────────────────
@@ -189,6 +197,14 @@ class Upstream:
     def idle(self) -> bool:
         ready = self.state in (ServerState.CONNECTED, ServerState.DEGRADED)
         return ready and not self.busy and not self._callers and not self.interest.resources
+
+    @property
+    def called(self) -> bool:
+        return self._callers > 0
+
+    @property
+    def arriving(self) -> bool:
+        return self.state is ServerState.PENDING and not self._callers
 
     @property
     def busy(self) -> bool:
@@ -206,6 +222,10 @@ class Upstream:
         return any(sharer(flight.call.caller) == who for flight in self.flights)
 
     # ── the life ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _live_after(self, end: asyncio.Task[None]) -> None:
+        await asyncio.wait({end})
+        await self._live()
 
     async def _live(self) -> None:
         """Open while wanted, closed while not, opened again when lost; ends when there is no use in trying again."""

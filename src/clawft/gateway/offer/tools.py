@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -115,6 +115,15 @@ class Tools:
                 return str(refusal)
         return ""
 
+    def arrival(self, name: str, caller: Caller) -> Awaitable[None] | None:
+        """Of the server that a tool is meant of, if it is on its way; not of one that is hidden from this caller."""
+        for known in self._roster:
+            provider = known.provider
+            if isinstance(provider, AbsentProvider) and (own := _own_name(known, name)):
+                is_shown = self._shows(names.accepted(known.origin, Tool(own, b"")), caller)
+                return provider.arrival() if is_shown else None
+        return None
+
     # ── by name ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def find(self, name: str, caller: Caller = _ANYONE) -> CatalogEntry | None:
@@ -182,10 +191,15 @@ def _names_of_resources(origin: Origin) -> tuple[str, ...]:
 
 def _absence(known: RegisteredProvider, name: str) -> tuple[tuple[str, ...], ClawftError | None]:
     """Every spelling of a tool of this provider, if `name` is one of them, and why nobody knows whether it has it."""
-    own = next((name.removeprefix(head) for head in names.heads(known.origin) if name.startswith(head)), "")
+    own = _own_name(known, name)
     if not own or not isinstance(known.provider, AbsentProvider):
         return (), None
     return names.accepted(known.origin, Tool(own, b"")), known.provider.absence()
+
+
+def _own_name(known: RegisteredProvider, name: str) -> str:
+    """What this provider would call the tool; nothing if the name leads elsewhere."""
+    return next((name.removeprefix(head) for head in names.heads(known.origin) if name.startswith(head)), "")
 
 
 def _tell(clashes: Sequence[Clash]) -> None:
