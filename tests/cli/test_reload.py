@@ -20,7 +20,8 @@ from clawft.config.watch import POLL_SECONDS
 from clawft.upstream.newcomers import WAIT_SECONDS
 from tests.requirements import requirement
 from tests.servers.pipe import Pipe, call, mcp_server, text_of
-from tests.servers.weft import RSS_LIMIT
+from tests.servers.twin import NOTE
+from tests.servers.weft import ROOT, RSS_LIMIT
 from tests.servers.weft import weft as command
 
 TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
@@ -118,6 +119,45 @@ async def test_who_calls_a_server_that_is_started_anew_waits_for_it(servers: Pat
                 await pipe.answer("anew")
         gate.touch()
         assert text_of(await pipe.answer("anew")) == "after: x"
+
+
+def twin(more: str = "") -> str:
+    """One that tells of its resources."""
+    args = json.dumps(["-m", "tests.servers.twin", "two", "handshake"])
+    entry = f"command = {json.dumps(sys.executable)}\nargs = {args}\ncwd = {json.dumps(str(ROOT))}\n"
+    return f'{entry}trust = "trusted"\nsandbox = "off"\n{more}'
+
+
+def reconnect(file: Path) -> None:
+    assert command(file.parents[2], "servers", "reconnect", file.stem).returncode == 0
+
+
+def edit(file: Path) -> None:
+    file.write_text(twin('env = { WHAT = "else" }\n'))
+
+
+@requirement("SESS-23", "CONF-21")
+@pytest.mark.parametrize("start_anew", [reconnect, edit])
+async def test_what_is_watched_goes_on_being_watched_at_a_server_that_is_started_anew(
+    start_anew: Callable[[Path], None], servers: Path, tmp_path: Path
+) -> None:
+    (servers / "two.toml").write_text(twin())
+    async with serving(tmp_path) as pipe:
+        await until(pipe, "two__show", f"two {NOTE}")
+        assert "result" in await pipe.ask("resources/subscribe", {"uri": NOTE})
+        before = psutil.Process(pipe.pid).children(recursive=True)
+        await asyncio.to_thread(start_anew, servers / "two.toml")
+        assert not (await asyncio.to_thread(psutil.wait_procs, before, PATIENCE_S))[1]
+        await pipe.send(call("touch", "two__touch", {"uri": NOTE}))
+        async with asyncio.timeout(PATIENCE_S):
+            while not is_news_of_two(await pipe.read()):
+                pass
+
+
+def is_news_of_two(message: dict[str, Any]) -> bool:
+    """From the server itself: of what may have been missed while it was away we tell in other words."""
+    is_news = message.get("method") == "notifications/resources/updated"
+    return is_news and message["params"] == {"uri": NOTE, "title": "two"}
 
 
 @requirement("CONF-21", "CONF-08")

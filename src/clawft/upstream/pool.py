@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec import Struct
@@ -26,6 +27,7 @@ from clawft.errors import (
 )
 from clawft.link.base import Link
 from clawft.model import Tool
+from clawft.upstream.interest.interest import Interest
 from clawft.upstream.newcomers import Newcomers
 from clawft.upstream.news import News
 from clawft.upstream.offer.cache import TTL_SECONDS, SchemaCache
@@ -76,6 +78,8 @@ class Pool:
         self._cache = SchemaCache(cache_folder, list_seconds)
         self._running: dict[str, Upstream] = {}
         self._wanted: dict[str, UpstreamSpec] = {}
+        self._interests: WeakValueDictionary[str, Interest] = WeakValueDictionary()
+        """Of each server that was started, for as long as it runs, or somebody watches something there."""
         self._ending: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
         self._renewed = time.monotonic()
@@ -118,9 +122,11 @@ class Pool:
         crowded = sum(spec.enabled for spec in self._wanted.values()) > self._slots.limit
         for name in names:
             spec = self._wanted[name]
-            upstream = self._running[name] = Upstream(spec, self, self._cache)
+            upstream = self._running[name] = Upstream(spec, self, self._cache, interest=self._interests.get(name))
+            self._interests[name] = upstream.interest
             self.news.added.tell(upstream)
-            upstream.start(rest=crowded and self._cache.is_fresh(spec), after=ending.get(name))
+            rests = crowded and self._cache.is_fresh(spec) and not upstream.interest.resources
+            upstream.start(rest=rests, after=ending.get(name))
             self.newcomers.expect(upstream)
         self._arrange()
 

@@ -52,13 +52,22 @@ class Upstream:
     """Does one conversation, or one person, have it for itself?"""
 
     def __init__(
-        self, spec: UpstreamSpec, surroundings: Surroundings, cache: SchemaCache, *, offers: bool = True
+        self,
+        spec: UpstreamSpec,
+        surroundings: Surroundings,
+        cache: SchemaCache,
+        *,
+        offers: bool = True,
+        interest: Interest | None = None,
     ) -> None:
-        """`offers`: whether it is its lists that are offered, and not those of another session with the same server."""
+        """`offers`: whether it is its lists that are offered, and not those of another session with the same server.
+
+        `interest`: what somebody watches there already.
+        """
         self.spec = spec
         self._surroundings = surroundings
         self.lists = self._lists(cache) if offers else NoLists(spec, cache)
-        self.interest = Interest()
+        self.interest = Interest() if interest is None else interest.pass_on()
         # its life
         self._life: asyncio.Task[None] | None = None
         self._loss: asyncio.Future[LinkError | None] | None = None
@@ -290,8 +299,7 @@ class Upstream:
         self._comeback.tried()
         self.used = time.monotonic()
         self._move(ServerEvent.OPENED)
-        if self.tried.is_set():
-            self.interest.missed()
+        self.interest.missed()
         self.tried.set()
         self._surroundings.slots.look()
         return session
