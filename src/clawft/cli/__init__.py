@@ -3,15 +3,16 @@
 | what | where |
 |---|---|
 | finds the command and runs it | `main`, by the table `COMMANDS` |
-| what is typed | `parser`, `usage`, `options`, `arguments` |
+| what is typed | `parser`: options, mistakes, arguments of tools |
+| what is shown and asked | `screen` |
+| settings, and an app to work with | `house`, with `start_servers` and `trace` |
 | what Tab offers | `completion`: scripts that ask `tab_words`; `tab_offer`, `tab_arguments` |
-| what is shown | `screen`, `table`, `reply`, `agent_screen`, `trace` |
-| what is asked at a terminal | `terminal_questions`, `form` |
+| how a task is shown | `agent_screen` |
 | serving | `mcp_server`, `gateway`, `serve_model` |
 | what is offered | `tools` and `tool`, `resources`, `prompts` |
 | tasks | `agent` |
 | servers | `servers`; `server_status`, `server_test`, `server_learn`, `server_add`, `server_import`, `server_files` |
-| what those share | `server_names`, `start_servers`, `sandbox_hint` |
+| what those share | `server_names`, `sandbox_hint` |
 | approvals | `approvals`, `approval_book`, `approval_diff`, `approval_files` |
 | logins | `auth`, `auth_login` |
 | settings and rules | `config`, `policy` |

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from clawft._version import __version__
-from clawft.cli.options import common_options, with_app
-from clawft.cli.parser import Options, Parser, Verb, WrongUsage
+from clawft.cli.house import with_app
+from clawft.cli.parser import Options, Parser, Verb, WrongUsage, common_options
 from clawft.cli.screen import print_fields, print_json
 from clawft.config.places import agent_folder, expanded
 
@@ -212,7 +212,7 @@ def _both(screen: RunScreen, transcript: Transcript) -> Tell:
 def _job(
     app: App, options: Options, scenario: Scenario | None, decision: Decision, screen: RunScreen, transcript: Transcript
 ) -> DelegateJob:
-    from clawft.cli.terminal_questions import AskingTalk, can_ask  # loaded with the desk
+    from clawft.cli.screen.questions import AskingTalk, can_ask  # loaded with the desk
     from clawft.delegate.desk import DelegateJob
     from clawft.delegate.scripted_model import ScriptedModel
 

@@ -11,7 +11,7 @@ import msgspec
 
 from clawft.cli.parser import Options
 from clawft.cli.screen import counted, is_terminal, one_line, paint, safe, tell, tell_for_now, width
-from clawft.cli.table import cells, cut
+from clawft.cli.screen.table import cells, cut
 from clawft.delegate.budget import RunEnd
 from clawft.delegate.events import AnswerEnded, CallEnded, CallStarted, Outcome, RetryAnnounced, RunEvent, TextPiece
 from clawft.delegate.turns import ToolUse

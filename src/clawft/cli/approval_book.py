@@ -6,7 +6,7 @@ import time
 from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from clawft.cli.options import with_app
+from clawft.cli.house import with_app
 from clawft.cli.parser import Options
 from clawft.cli.screen import one_line, width
 from clawft.config.places import home_folder
@@ -103,7 +103,7 @@ def cells_of(row: Mapping[str, Any], head: Sequence[str]) -> list[str]:
 
 def offered(servers: Sequence[str], options: Options) -> dict[str, OfferedTools]:
     """What these servers say now: they are started for it. Of one that does not run here, what it said last."""
-    from clawft.cli.start_servers import SETTLE_SECONDS, start_servers  # only where servers are started
+    from clawft.cli.house.start_servers import SETTLE_SECONDS, start_servers  # only where servers are started
 
     async def work(app: App) -> dict[str, OfferedTools]:
         known = [name for name in servers if app.files.name_any and name in app.servers.wanted]

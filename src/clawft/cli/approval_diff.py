@@ -7,10 +7,10 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from clawft.cli.approval_book import LAUNCH, NOTHING_APPROVED, book, is_named, nothing_approved, offered
-from clawft.cli.options import common_options, sources
-from clawft.cli.parser import Options, Parser, json_option
+from clawft.cli.house import sources
+from clawft.cli.parser import Options, Parser, common_options, json_option
 from clawft.cli.screen import counted, one_line, paint, print_json, safe, tell, width
-from clawft.cli.table import cells, wrapped
+from clawft.cli.screen.table import cells, wrapped
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.guard.approval.offers import OfferedTools

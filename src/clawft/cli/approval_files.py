@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clawft.cli.approval_book import book, cells_of, described, nothing_approved
-from clawft.cli.options import place_options
-from clawft.cli.parser import Options, Parser, json_option
+from clawft.cli.parser import Options, Parser, json_option, place_options
 from clawft.cli.screen import counted, print_json, print_table, tell
 from clawft.config.places import expanded
 from clawft.errors import ConfigUnreadable, InvalidConfig, quoted

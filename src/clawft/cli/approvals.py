@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from clawft.cli import approval_diff, approval_files
 from clawft.cli.approval_book import LAUNCH, NOTHING_APPROVED, book, cells_of, described, is_named, offered
-from clawft.cli.options import common_options, sources
-from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
+from clawft.cli.house import sources
+from clawft.cli.parser import Options, Parser, Verb, WrongUsage, common_options, json_option
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table, safe, tell
 from clawft.cli.server_names import no_server
 from clawft.errors import ClawftError, NotConnected, ServerNotFound, ToolNotFound, nearest

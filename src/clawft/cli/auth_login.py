@@ -9,9 +9,9 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from clawft.cli.house import discovered, settings
 from clawft.cli.main import begin_loop
-from clawft.cli.options import common_options, discovered, settings
-from clawft.cli.parser import Options, Parser, WrongUsage
+from clawft.cli.parser import Options, Parser, WrongUsage, common_options
 from clawft.cli.screen import one_line, safe, tell
 from clawft.config.places import ask_to_reconnect, home_folder
 from clawft.errors import LoginFailed, NeedsAuth, quoted

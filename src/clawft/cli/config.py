@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clawft.cli.options import common_options, discovered, loaded, place_options
-from clawft.cli.parser import Options, Parser, Verb, json_option
+from clawft.cli.house import discovered, loaded
+from clawft.cli.parser import Options, Parser, Verb, common_options, json_option, place_options
 from clawft.cli.screen import paint, print_json, print_table, safe
-from clawft.cli.table import cells
+from clawft.cli.screen.table import cells
 from clawft.config.places import home_folder, server_files, servers_folder, spelled_in_text, stray_files
 
 if TYPE_CHECKING:  # help needs none of it

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from clawft.cli import app_checks, checks
 from clawft.cli.checks import DoctorFinding, fail
-from clawft.cli.options import common_options, with_app
-from clawft.cli.parser import Options, Parser, Verb, json_option
+from clawft.cli.house import with_app
+from clawft.cli.parser import Options, Parser, Verb, common_options, json_option
 from clawft.cli.screen import one_line, paint, print_json, print_step, width
-from clawft.cli.table import lay_out
+from clawft.cli.screen.table import lay_out
 from clawft.config.places import home_folder
 from clawft.errors import ClawftError
 

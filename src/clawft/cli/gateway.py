@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clawft.cli.options import common_options, with_app
-from clawft.cli.parser import Options, Parser, Verb, WrongUsage
+from clawft.cli.house import with_app
+from clawft.cli.parser import Options, Parser, Verb, WrongUsage, common_options
 from clawft.cli.screen import paint
 from clawft.errors import ClawftError, quoted
 

@@ -243,7 +243,7 @@ def _folded(text: str) -> str:
 
 def _laid_out(rows: list[tuple[str, ...]]) -> str:
     from clawft.cli.screen import width  # only for help
-    from clawft.cli.table import lay_out
+    from clawft.cli.screen.table import lay_out
 
     return "".join(f"{line}\n" for line in lay_out((), rows, width(), wrap=True))
 

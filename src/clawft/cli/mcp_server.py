@@ -6,8 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from clawft.cli.options import common_options, with_app
-from clawft.cli.parser import Options, Verb, WrongUsage
+from clawft.cli.house import with_app
+from clawft.cli.parser import Options, Verb, WrongUsage, common_options
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App

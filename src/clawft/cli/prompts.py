@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clawft.cli.arguments import arguments
-from clawft.cli.options import common_options, show_with_app
-from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
+from clawft.cli.house import show_with_app
+from clawft.cli.parser import Options, Parser, Verb, WrongUsage, common_options, json_option
+from clawft.cli.parser.arguments import arguments
 from clawft.cli.screen import one_line, paint, print_json, print_table, tell
 from clawft.errors import ToolNotFound, nearest, quoted
 
@@ -66,8 +66,8 @@ def _get(options: Options) -> int:
 
 
 async def _filled(app: App, options: Options) -> Mapping[str, Any]:
-    from clawft.cli.reply import PROGRESS_WANTED  # only where a prompt is made
-    from clawft.cli.terminal_questions import way_back
+    from clawft.cli.screen.questions import way_back
+    from clawft.cli.screen.reply import PROGRESS_WANTED  # only where a prompt is made
 
     prompt = _find(app, options.name)
     given = arguments(options.pairs, options.args, schema_of(prompt.arguments))
@@ -103,7 +103,7 @@ def _print_filled(result: Mapping[str, Any], options: Options) -> int:
 
 
 def _print_messages(messages: Sequence[Mapping[str, Any]]) -> None:
-    from clawft.cli.reply import print_text, texts_of  # only where a prompt is made
+    from clawft.cli.screen.reply import print_text, texts_of  # only where a prompt is made
 
     for message in messages:
         print(paint(f"{one_line(str(message.get('role', '')))}:", "bold"))

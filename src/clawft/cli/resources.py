@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from clawft.cli.options import common_options, show_with_app
-from clawft.cli.parser import Options, Parser, Verb, json_option
+from clawft.cli.house import show_with_app
+from clawft.cli.parser import Options, Parser, Verb, common_options, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell
 from clawft.errors import ResourceNotFound
 from clawft.model import ResourceContent
@@ -63,8 +63,8 @@ class _ReadResult(msgspec.Struct):
 
 def _read(options: Options) -> int:
     async def work(app: App) -> Sequence[ResourceContent]:
-        from clawft.cli.reply import PROGRESS_WANTED  # help needs none of it
-        from clawft.cli.terminal_questions import way_back
+        from clawft.cli.screen.questions import way_back
+        from clawft.cli.screen.reply import PROGRESS_WANTED  # help needs none of it
         from clawft.gateway.offer.resources import Reader
 
         caller, waiting = way_back(options.uri, app.caller, quiet=options.json)
@@ -84,7 +84,7 @@ def _print_contents(contents: Sequence[ResourceContent], options: Options) -> in
     if options.json:
         print_json({"contents": contents}, guarded=True)
         return 0
-    from clawft.cli.reply import print_text, texts_of  # only where something is read
+    from clawft.cli.screen.reply import print_text, texts_of  # only where something is read
 
     blocks = [{"type": "resource", "resource": msgspec.to_builtins(content)} for content in contents]
     for content, text in zip(contents, texts_of(blocks), strict=True):

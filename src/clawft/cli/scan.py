@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from clawft.cli.options import with_app
+from clawft.cli.house import with_app
 from clawft.cli.parser import Options
 from clawft.cli.screen import one_line, paint, print_json, width
-from clawft.cli.table import lay_out
+from clawft.cli.screen.table import lay_out
 from clawft.policy.scan import Severity, scan
 from clawft.wire.visible import make_visible, visible_text
 

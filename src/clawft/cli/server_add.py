@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clawft.cli.options import place_options
-from clawft.cli.parser import Options, Parser, Verb, WrongUsage
+from clawft.cli.parser import Options, Parser, Verb, WrongUsage, place_options
 from clawft.cli.screen import tell
 from clawft.cli.server_files import write
 from clawft.config.places import expanded, home_folder

@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clawft.cli.options import common_options, discovered
-from clawft.cli.parser import Options, Parser, Verb, WrongUsage
+from clawft.cli.house import discovered
+from clawft.cli.parser import Options, Parser, Verb, WrongUsage, common_options
 from clawft.cli.server_names import no_server
 from clawft.config.places import agent_file, ask_to_reconnect, home_folder, servers_folder
 from clawft.errors import quoted

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clawft.cli.options import place_options
-from clawft.cli.parser import Options, Parser, Verb, json_option
+from clawft.cli.parser import Options, Parser, Verb, json_option, place_options
 from clawft.cli.screen import one_line, paint, print_json, print_table, tell
 from clawft.cli.server_files import write
 from clawft.config.places import home_folder, servers_folder

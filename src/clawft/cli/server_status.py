@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clawft.cli.options import common_options, settings, with_app
-from clawft.cli.parser import Options, Parser, Verb, json_option
-from clawft.cli.reply import WaitingTalk
+from clawft.cli.house import settings, with_app
+from clawft.cli.house.start_servers import SETTLE_SECONDS
+from clawft.cli.parser import Options, Parser, Verb, common_options, json_option
 from clawft.cli.screen import (
     is_terminal,
     one_line,
@@ -26,8 +26,8 @@ from clawft.cli.screen import (
     tell,
     width,
 )
+from clawft.cli.screen.reply import WaitingTalk
 from clawft.cli.server_names import NO_SERVERS, no_server
-from clawft.cli.start_servers import SETTLE_SECONDS
 from clawft.config.places import running_folder
 
 if TYPE_CHECKING:  # help needs none of it

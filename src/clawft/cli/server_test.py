@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from clawft.cli.options import common_options, discovered, with_app
-from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
-from clawft.cli.reply import WaitingTalk
+from clawft.cli.house import discovered, with_app
+from clawft.cli.parser import Options, Parser, Verb, WrongUsage, common_options, json_option
 from clawft.cli.sandbox_hint import hint_for
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table, tell
+from clawft.cli.screen.reply import WaitingTalk
 from clawft.cli.server_names import no_server
 from clawft.config.places import home_folder
 from clawft.errors import NotConnected

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from clawft.cli import server_add, server_files, server_import, server_status, server_test
-from clawft.cli.options import common_options, discovered
-from clawft.cli.parser import Options, Parser, Verb, json_option
+from clawft.cli.house import discovered
+from clawft.cli.parser import Options, Parser, Verb, common_options, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell, width
 from clawft.cli.server_names import NO_SERVERS
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-from clawft.cli.arguments import resolved
+from clawft.cli.parser.arguments import resolved
 
 Schema = Mapping[str, Any]
 

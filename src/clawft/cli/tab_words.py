@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from clawft.cli.approval_book import book
+from clawft.cli.house import discovered, with_app
 from clawft.cli.main import parser_of, verbs_of
-from clawft.cli.options import common_options, discovered, with_app
-from clawft.cli.parser import Options, Parser
+from clawft.cli.parser import Options, Parser, common_options
 
 if TYPE_CHECKING:  # few words need it
     from clawft.app import App

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from clawft.catalog.surface import tokens_of
-from clawft.cli.arguments import argument_options, arguments, kinds_of, resolved
-from clawft.cli.options import common_options, show_with_app
-from clawft.cli.parser import Options, Parser, WrongUsage, json_option
+from clawft.cli.house import show_with_app
+from clawft.cli.parser import Options, Parser, WrongUsage, argument_options, common_options, json_option
+from clawft.cli.parser.arguments import arguments, kinds_of, resolved
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_paragraph, print_table, safe, tell
 from clawft.errors import JsonRpcFailure, ToolNotFound, nearest
 from clawft.model import Annotations, Origin, Reply
@@ -42,7 +42,7 @@ def why_absent(app: App, name: str) -> tuple[str, str] | None:
     """Why the server that this name speaks of has no tools now, and what to do about it."""
     if not app.files.name_any:
         return None
-    from clawft.cli.start_servers import servers_of  # loaded with the servers
+    from clawft.cli.house.start_servers import servers_of  # loaded with the servers
     from clawft.config.follow import RUNNING
     from clawft.config.servers import waits
 
@@ -180,8 +180,8 @@ async def _call(app: App, options: Options) -> tuple[Reply, str]:
 
     Also a name nobody knows goes through the gateway: the audit has a line for it.
     """
-    from clawft.cli.reply import PROGRESS_WANTED  # only where a call runs
-    from clawft.cli.terminal_questions import way_back
+    from clawft.cli.screen.questions import way_back
+    from clawft.cli.screen.reply import PROGRESS_WANTED  # only where a call runs
 
     entry = app.gateway.tools.find(options.name)
     schema = msgspec.json.decode(entry.tool.input_schema, type=dict[str, Any]) if entry else {}
@@ -235,7 +235,7 @@ def _print_reply(reply: Reply, hint: str, options: Options) -> int:
 
 
 def _print_result(result: Mapping[str, Any], *, is_error: bool) -> None:
-    from clawft.cli.reply import print_text, texts_of  # only where a call runs
+    from clawft.cli.screen.reply import print_text, texts_of  # only where a call runs
 
     for text in texts_of(result.get("content", []), result.get("structuredContent")):
         print_text(f"weft: {text}" if is_error else text, error=is_error)

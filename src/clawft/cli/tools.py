@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from clawft.catalog.surface import cost_of, tokens_of
 from clawft.cli import tool
-from clawft.cli.options import common_options, show_with_app
-from clawft.cli.parser import Options, Parser, Verb, json_option
+from clawft.cli.house import show_with_app
+from clawft.cli.parser import Options, Parser, Verb, common_options, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell
 from clawft.cli.tool import flags
 

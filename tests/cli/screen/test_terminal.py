@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from clawft.cli.table import cells
+from clawft.cli.screen.table import cells
 from tests.requirements import requirement
 
 pytestmark = pytest.mark.slow  # processes that take their time
@@ -132,7 +132,7 @@ def test_a_call_of_an_agent_is_one_line_with_its_verdict_and_time(
 def test_nothing_else_is_written_while_the_person_is_asked_about_a_call_of_an_agent(
     weft: list[str], workspace: Path, environment: dict[str, str]
 ) -> None:
-    echo = Path(__file__).parents[1] / "servers" / "echo.py"
+    echo = Path(__file__).parents[2] / "servers" / "echo.py"
     table = {"echo": {"command": sys.executable, "args": [str(echo)], "trust": "untrusted"}}
     script = '[[turns]]\ncalls = [{ tool = "echo__echo" }, { tool = "echo__echo", input = { n = 2 } }]\n[[turns]]\n'
     (workspace / "scenario.toml").write_text(f'{script}text = "done"\n')
@@ -150,7 +150,7 @@ def test_the_person_at_the_terminal_is_asked(
     weft: list[str], workspace: Path, environment: dict[str, str], typed: str, verdict: str
 ) -> None:
     """A tool of a server that is not trusted, used for the first time."""
-    echo = Path(__file__).parents[1] / "servers" / "echo.py"
+    echo = Path(__file__).parents[2] / "servers" / "echo.py"
     table = {"echo": {"command": sys.executable, "args": [str(echo)], "trust": "untrusted"}}
     script = '[[turns]]\ncalls = [{ tool = "echo__echo" }]\n[[turns]]\ntext = "done"\n'
     (workspace / "scenario.toml").write_text(script)
@@ -263,7 +263,7 @@ def test_a_long_call_with_json_shows_its_result_alone(at_terminal: Any) -> None:
 
 # ── servers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
+TINY = Path(__file__).parents[2] / "servers" / "tiny.py"
 REDRAWN = b"\x1b[H\x1b[J"
 
 
@@ -353,7 +353,7 @@ def test_status_redraws_and_follows_the_files(started: Any, home: Path) -> None:
 def test_a_person_at_the_terminal_is_asked_there(
     weft: list[str], workspace: Path, environment: dict[str, str], run: Any, typed: str, told: str
 ) -> None:
-    tiny = Path(__file__).parents[1] / "servers" / "tiny.py"
+    tiny = Path(__file__).parents[2] / "servers" / "tiny.py"
     assert run("servers", "add", "one", "--", sys.executable, str(tiny)).code == 0
     code, text = answered([*weft, "tools", "call", "one__echo", "text=1"], typed, workspace, environment)
     assert "The echo of tiny." in text
@@ -406,7 +406,7 @@ def test_a_form_of_a_server_is_filled_in_at_the_terminal(
     weft: list[str], workspace: Path, environment: dict[str, str], era: str, typed: str, told: str
 ) -> None:
     """Nobody is said to have declined what they were never shown."""
-    curious = Path(__file__).parents[1] / "servers" / "curious.py"
+    curious = Path(__file__).parents[2] / "servers" / "curious.py"
     entry = {"command": sys.executable, "args": [str(curious), "--era", era]}
     given = ("--mcp-config", json.dumps({"mcpServers": {"q": entry}}))
     code, text = answered([*weft, "tools", "call", "q__form", "token=t", *given], typed, workspace, environment)

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
-from clawft.cli.parser import Parser, WrongUsage
+from clawft.cli.parser import WrongUsage
 from clawft.config.places import expanded
 from clawft.errors import did_you_mean
 
@@ -39,14 +39,6 @@ _CLASSES: dict[str, type | tuple[type, ...]] = {
     "array": list,
     "object": dict,
 }
-
-
-def argument_options(parser: Parser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the tool, by any of its names")
-    parser.add_argument(
-        "pairs", metavar="KEY=VALUE", nargs="*", default=[], help="arguments; KEY:=JSON, KEY=@FILE (@- for stdin)"
-    )
-    parser.add_argument("--args", metavar="JSON", help="all arguments as one JSON object, or @FILE")
 
 
 def read_file(name: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.cli.table import cells, cut, fits, lay_out, reflowed, wrapped
+from clawft.cli.screen.table import cells, cut, fits, lay_out, reflowed, wrapped
 from tests.requirements import requirement
 
 CELLS = st.text(st.characters(categories=("L", "N", "P", "Zs")), max_size=60)

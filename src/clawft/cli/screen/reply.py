@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from clawft.cli.screen import is_terminal, one_line, paint, safe, tell_for_now, width
-from clawft.cli.table import cut
+from clawft.cli.screen.table import cut
 from clawft.model import LogLevel, SilentTalk
 from clawft.provider import texts
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from clawft.cli.form import asked, fields_of, read
 from clawft.cli.parser import WrongUsage
+from clawft.cli.screen.form import asked, fields_of, read
 from tests.requirements import requirement
 
 

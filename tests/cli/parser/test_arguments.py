@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.cli.arguments import arguments, kinds_of
 from clawft.cli.parser import WrongUsage
+from clawft.cli.parser.arguments import arguments, kinds_of
 from tests.requirements import requirement
 
 SCHEMA: dict[str, Any] = {

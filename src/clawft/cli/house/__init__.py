@@ -1,4 +1,11 @@
-"""The options common to every command that works with tools, and the settings they lead to."""
+"""What the options of a command line lead to: settings, servers, and an app to work with.
+
+| what | where |
+|---|---|
+| settings, and the app for as long as a command works | here |
+| servers for a command that ends | `start_servers` |
+| `--mcp-debug` | `trace` |
+"""
 
 from __future__ import annotations
 
@@ -9,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clawft.cli.main import begin_loop
-from clawft.cli.parser import Options, Parser, folder
+from clawft.cli.parser import Options
 from clawft.config.places import DEFAULT_AGENT, agent_file, agents_with_settings, home_folder
 
 if TYPE_CHECKING:  # help and wrong usage need neither
@@ -21,40 +28,10 @@ if TYPE_CHECKING:  # help and wrong usage need neither
     from clawft.config.servers import Servers
     from clawft.config.settings import Settings
 
-SURFACES = ("full", "search", "auto")
-FORMS = ("plain", "mcp", "claude", "bare")
-
 MAX_LOGGED_CHARS = 2_000
 """Of one warning: most of a longer one was written by somebody else."""
 
 T = TypeVar("T")
-
-
-def place_options(parser: Parser) -> None:
-    parser.add_argument(
-        "--agent", metavar="NAME", default=DEFAULT_AGENT, help="whose settings apply (default: default)"
-    )
-    parser.add_argument(
-        "--workspace", metavar="DIR", type=folder, default=".", help="the folder to work in (default: .)"
-    )
-
-
-def common_options(parser: Parser) -> None:
-    place_options(parser)
-    parser.add_argument("--names", metavar="FORM", choices=FORMS, help=f"how tools are named: {', '.join(FORMS)}")
-    parser.add_argument("--allow", metavar="GLOB", action="append", help="tools to offer; may be repeated")
-    parser.add_argument("--deny", metavar="GLOB", action="append", help="tools to hide; may be repeated")
-    parser.add_argument(
-        "--surface", metavar="FORM", choices=SURFACES, help=f"how many tools are listed: {', '.join(SURFACES)}"
-    )
-    parser.add_argument("--no-builtin", action="store_true", help="leave the built-in tools out")
-    parser.add_argument(
-        "--mcp-config", metavar="FILE-OR-JSON", action="append", help="servers to use, as mcpServers JSON; repeatable"
-    )
-    parser.add_argument(
-        "--strict-mcp-config", action="store_true", help="end with exit code 1 if a server does not start"
-    )
-    parser.add_argument("--mcp-debug", action="store_true", help="tell on stderr what each server does")
 
 
 def overrides(options: Options) -> dict[str, Any]:
@@ -187,11 +164,11 @@ def show_with_app(
 
 async def _prepare(app: App, options: Options, tool: str, *, start: bool) -> None:
     if options.mcp_debug:
-        from clawft.cli.trace import Trace  # only for those who look
+        from clawft.cli.house.trace import Trace  # only for those who look
 
         app.heard = Trace(app.pool).listener
     if start:
-        from clawft.cli.start_servers import start_servers  # who serves starts them himself
+        from clawft.cli.house.start_servers import start_servers  # who serves starts them himself
 
         await start_servers(app, tool)
 

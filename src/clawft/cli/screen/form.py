@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from clawft.cli.arguments import kinds_of, value_of
 from clawft.cli.parser import WrongUsage
+from clawft.cli.parser.arguments import kinds_of, value_of
 
 SWITCHES = {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}
 WORDS = {

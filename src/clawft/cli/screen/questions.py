@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from clawft.cli.parser import WrongUsage
-from clawft.cli.reply import WaitingTalk
 from clawft.cli.screen import is_terminal, safe, tell, tell_paragraph
+from clawft.cli.screen.reply import WaitingTalk
 from clawft.model import Caller, Capabilities, Question
 
 if TYPE_CHECKING:  # few servers ask
-    from clawft.cli.form import FormField
+    from clawft.cli.screen.form import FormField
 
 TICK_SECONDS = 0.1
 MAX_TRIES = 3
@@ -89,7 +89,7 @@ async def _one_of(name: str, values: Sequence[Any]) -> Mapping[str, Any] | None:
 
 async def _filled_in(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """None if the person does not want to, or gives up."""
-    from clawft.cli.form import fields_of  # few servers ask
+    from clawft.cli.screen.form import fields_of  # few servers ask
 
     if await _chosen((FILL_IN,)) is None:
         return None
@@ -105,7 +105,7 @@ async def _filled_in(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 async def _answer_to(field: FormField) -> Mapping[str, Any] | None:
     """What it is to be, nothing if it is left out; None for somebody who gives up. What the server says has a bar."""
-    from clawft.cli.form import asked, read  # loaded by now
+    from clawft.cli.screen.form import asked, read  # loaded by now
     from clawft.guard.asking import BAR
 
     if field.about:

@@ -1,4 +1,12 @@
-"""What commands print: text, JSON and tables, for a person at a terminal or a program behind a pipe."""
+"""What commands print: text, JSON and tables, for a person at a terminal or a program behind a pipe.
+
+| what | where |
+|---|---|
+| text, JSON, steps | here |
+| rows as aligned lines, and their columns | `table` |
+| what a tool gave back; the line that says a call still runs | `reply` |
+| what is asked at a terminal | `questions`, `form` |
+"""
 
 from __future__ import annotations
 
@@ -78,7 +86,7 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, wrap: boo
 
     Where a terminal is too narrow for so many columns, each row becomes a list of its own.
     """
-    from clawft.cli.table import fits, lay_out  # only for tables
+    from clawft.cli.screen.table import fits, lay_out  # only for tables
 
     shown = [[safe(cell) for cell in row] for row in rows]
     if not fits(head, shown, width()):
@@ -90,7 +98,7 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, wrap: boo
 
 def print_rows_below(head: Sequence[str], above: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> None:
     """Further rows of a table that was printed before, as they would stand in it."""
-    from clawft.cli.table import fits, lay_out  # only for tables
+    from clawft.cli.screen.table import fits, lay_out  # only for tables
 
     shown = [[safe(cell) for cell in row] for row in (*above, *rows)]
     if fits(head, shown, width()):
@@ -108,7 +116,7 @@ def _print_lists(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def print_fields(fields: Sequence[tuple[str, str]]) -> None:
     """`name  value`, one per line, empty ones left out; long values continue below themselves."""
-    from clawft.cli.table import lay_out  # only for tables
+    from clawft.cli.screen.table import lay_out  # only for tables
 
     shown = [(name, safe(value)) for name, value in fields if value]
     for line in lay_out((), shown, width(), wrap=True):
@@ -117,7 +125,7 @@ def print_fields(fields: Sequence[tuple[str, str]]) -> None:
 
 def print_steps(said: Sequence[tuple[str, str, str]]) -> None:
     """`name  what is wrong`, and below it the command that is the next step. Names that are long stand above."""
-    from clawft.cli.table import GAP, SHARE_OF_LAST, cells, padded  # only for tables
+    from clawft.cli.screen.table import GAP, SHARE_OF_LAST, cells, padded  # only for tables
 
     size = max((cells(safe(name)) for name, _, _ in said), default=0)
     is_above = 0 < width() < size * SHARE_OF_LAST
@@ -136,7 +144,7 @@ def print_step(command: str, indent: int) -> None:
 
 def print_paragraph(text: str) -> None:
     """Foreign text, broken between words where the terminal ends."""
-    from clawft.cli.table import lay_out, reflowed  # only for tables
+    from clawft.cli.screen.table import lay_out, reflowed  # only for tables
 
     shown = safe(text.strip())
     for line in lay_out((), [(reflowed(shown) if width() else shown,)], width(), wrap=True):
@@ -148,7 +156,7 @@ def tell_paragraph(text: str) -> None:
 
     What begins with a bar is somebody else's: so does what it is broken into, or it could pass for words of ours.
     """
-    from clawft.cli.table import lay_out  # only for those who are asked
+    from clawft.cli.screen.table import lay_out  # only for those who are asked
     from clawft.guard.asking import BAR
 
     columns = width(sys.stderr)
@@ -162,7 +170,7 @@ def tell(text: str) -> None:
     """For the person, beside the output: on stderr, so that a pipe stays clean."""
     columns = width(sys.stderr)
     if columns:
-        from clawft.cli.table import folded  # only at a terminal
+        from clawft.cli.screen.table import folded  # only at a terminal
 
         text = folded(text, columns)
     print(text, file=sys.stderr, flush=True)

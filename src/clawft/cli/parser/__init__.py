@@ -1,4 +1,10 @@
-"""Options of one command. Wrong usage is an error as any other and names what was meant.
+"""What is typed. Wrong usage is an error as any other and names what was meant.
+
+| what | where |
+|---|---|
+| the options of one command, and those that several take; a verb | here |
+| help, and what is wrong with a command line | `usage` |
+| `key=value` words as the arguments of a tool | `arguments` |
 
 A plain line is read here. Help, mistakes and everything out of the ordinary are left to argparse, whose import costs a
 start more than most of what is imported for good reasons.
@@ -11,10 +17,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from clawft.config.places import DEFAULT_AGENT
 from clawft.errors import ClawftError, nearest
 
 if TYPE_CHECKING:  # brings argparse
-    from clawft.cli.usage import UsageParser
+    from clawft.cli.parser.usage import UsageParser
+
+SURFACES = ("full", "search", "auto")
+FORMS = ("plain", "mcp", "claude", "bare")
 
 Argument = tuple[tuple[str, ...], Mapping[str, Any]]
 """What `add_argument` was told: names, and the rest by keyword."""
@@ -55,7 +65,7 @@ class Parser:
         return self.whole().read(words) if told is None else told
 
     def whole(self) -> UsageParser:
-        from clawft.cli.usage import UsageParser  # only for those who need more than a plain line
+        from clawft.cli.parser.usage import UsageParser  # only for those who need more than a plain line
 
         return UsageParser(self)
 
@@ -121,6 +131,9 @@ def missing_verb(command: str, verbs: Iterable[str]) -> WrongUsage:
     return WrongUsage(f"{command} what? One of: {', '.join(verbs)}", hint=f"weft {command} --help")
 
 
+# ── options that several commands take ───────────────────────────────────────────────────────────────────────────────
+
+
 def json_option(parser: Parser, does: str = "print one JSON document") -> None:
     parser.add_argument("--json", action="store_true", help=does)
 
@@ -128,3 +141,38 @@ def json_option(parser: Parser, does: str = "print one JSON document") -> None:
 def folder(text: str) -> str:
     """A path the user typed, with `~` for home."""
     return os.path.expanduser(text)
+
+
+def argument_options(parser: Parser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the tool, by any of its names")
+    parser.add_argument(
+        "pairs", metavar="KEY=VALUE", nargs="*", default=[], help="arguments; KEY:=JSON, KEY=@FILE (@- for stdin)"
+    )
+    parser.add_argument("--args", metavar="JSON", help="all arguments as one JSON object, or @FILE")
+
+
+def place_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--agent", metavar="NAME", default=DEFAULT_AGENT, help="whose settings apply (default: default)"
+    )
+    parser.add_argument(
+        "--workspace", metavar="DIR", type=folder, default=".", help="the folder to work in (default: .)"
+    )
+
+
+def common_options(parser: Parser) -> None:
+    place_options(parser)
+    parser.add_argument("--names", metavar="FORM", choices=FORMS, help=f"how tools are named: {', '.join(FORMS)}")
+    parser.add_argument("--allow", metavar="GLOB", action="append", help="tools to offer; may be repeated")
+    parser.add_argument("--deny", metavar="GLOB", action="append", help="tools to hide; may be repeated")
+    parser.add_argument(
+        "--surface", metavar="FORM", choices=SURFACES, help=f"how many tools are listed: {', '.join(SURFACES)}"
+    )
+    parser.add_argument("--no-builtin", action="store_true", help="leave the built-in tools out")
+    parser.add_argument(
+        "--mcp-config", metavar="FILE-OR-JSON", action="append", help="servers to use, as mcpServers JSON; repeatable"
+    )
+    parser.add_argument(
+        "--strict-mcp-config", action="store_true", help="end with exit code 1 if a server does not start"
+    )
+    parser.add_argument("--mcp-debug", action="store_true", help="tell on stderr what each server does")

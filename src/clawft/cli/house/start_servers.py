@@ -6,9 +6,9 @@ import logging
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
-from clawft.cli.reply import WaitingTalk
 from clawft.cli.screen import counted, one_line, tell
-from clawft.cli.table import cut
+from clawft.cli.screen.reply import WaitingTalk
+from clawft.cli.screen.table import cut
 from clawft.config.follow import RUNNING
 
 if TYPE_CHECKING:
