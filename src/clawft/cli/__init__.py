@@ -16,7 +16,7 @@
 | approvals | `approvals`, `approval_book`, `approval_diff`, `approval_files` |
 | logins | `auth`, `auth_login` |
 | settings and rules | `config`, `policy` |
-| the record of calls | `audit`; `audit_tail`, with `audit_search` |
+| the record of calls | `audit` |
 | what is in order | `doctor`: `checks`, `app_checks`, `scan` |
 | lines to try | `examples` |
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from clawft.cli.audit import touched, untouched
+from clawft.cli.audit.verify import touched, untouched
 from clawft.config.places import audit_file, user_file
 from clawft.errors import Busy, ConfigError, InvalidConfig, quoted
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,10 @@ class WrongUsage(ClawftError):
 
 class Options(SimpleNamespace):
     """The values of one command line, by name of the option."""
+
+
+Work = Callable[[Options], int]
+"""What a verb does with its options; the number is the exit code."""
 
 
 class Parser:
@@ -114,10 +119,20 @@ def _value(word: str, details: Mapping[str, Any]) -> object | None:
 
 
 class Verb:
-    def __init__(self, summary: str, options: Callable[[Parser], None], run: Callable[[Options], int]) -> None:
+    """One thing a command does: what it takes, and where the work is done, which is loaded when it runs."""
+
+    def __init__(self, summary: str, options: Callable[[Parser], None], work: str | Work) -> None:
+        """`work`: a module with `run`, like `clawft.cli.audit.tail`."""
         self.summary = summary
         self.options = options
-        self.run = run
+        self.work = work
+
+    def run(self, options: Options) -> int:
+        return (_loaded(self.work) if isinstance(self.work, str) else self.work)(options)
+
+
+def _loaded(module: str) -> Work:
+    return import_module(module).run
 
 
 def unknown(kind: str, word: str, known: Iterable[str], help_line: str) -> WrongUsage:
