@@ -13,7 +13,7 @@
 | tasks | `agent` |
 | servers | `servers`; `server_status`, `server_test`, `server_learn`, `server_add`, `server_import`, `server_files` |
 | what those share | `server_names`, `sandbox_hint` |
-| approvals | `approvals`, `approval_book`, `approval_diff`, `approval_files` |
+| approvals | `approvals` |
 | logins | `auth`, `auth_login` |
 | settings and rules | `config`, `policy` |
 | the record of calls | `audit` |

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clawft.cli.approval_book import book
+from clawft.cli.approvals.book import book
 from clawft.cli.house import discovered, with_app
 from clawft.cli.main import parser_of, verbs_of
 from clawft.cli.parser import Options, Parser, common_options

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_approvals import GRANT, PYTHON, TINY, question, reply, until_listed, weft
+from tests.cli.approvals.test_approvals import GRANT, PYTHON, TINY, question, reply, until_listed, weft
 from tests.requirements import requirement
 from tests.servers.pipe import Pipe, mcp_server, modern_meta, request
 from tests.servers.whisper import WHISPER

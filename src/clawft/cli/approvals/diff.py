@@ -4,35 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from clawft.cli.approval_book import LAUNCH, NOTHING_APPROVED, book, is_named, nothing_approved, offered
+from clawft.cli.approvals.book import NOTHING_APPROVED, book, nothing_approved
+from clawft.cli.approvals.meant import is_named
+from clawft.cli.approvals.rows import LAUNCH
+from clawft.cli.approvals.texts import lines
 from clawft.cli.house import sources
-from clawft.cli.parser import Options, Parser, common_options, json_option
+from clawft.cli.parser import Options
 from clawft.cli.screen import counted, one_line, paint, print_json, safe, tell, width
 from clawft.cli.screen.table import cells, wrapped
-
-if TYPE_CHECKING:  # help needs none of it
-    from clawft.guard.approval.offers import OfferedTools
-    from clawft.policy.approval import Approval
-    from clawft.policy.pin import ShownText
+from clawft.config.launch_approval import shown_launch
+from clawft.config.servers import discover
+from clawft.guard.approval.offers import OfferedTools
+from clawft.policy.approval import Approval, approved_text
+from clawft.policy.pin import ShownText, changed, pin, shown_tool
 
 PIPE_COLUMNS = 120
-ABSENT = "(not there)"
-
 
 Change = dict[str, Any]
 """One approval that does not fit any more: `server`, `tool`, and `fields` with `approved` and `now`."""
 
 
-def options(parser: Parser) -> None:
-    parser.add_argument("server", metavar="SERVER", nargs="?", help="a server (default: all)")
-    parser.add_argument("tool", metavar="TOOL", nargs="?", help="one of its tools (default: all)")
-    json_option(parser)
-    common_options(parser)
-
-
-def diff(options: Options) -> int:
+def run(options: Options) -> int:
     chosen = [each for each in book().all() if _is_chosen(each, options)]
     if not chosen and options.server:
         raise nothing_approved(options.server)
@@ -59,7 +53,11 @@ def _is_chosen(each: Approval, options: Options) -> bool:
 def _tools(chosen: Sequence[Approval], options: Options) -> Iterator[tuple[Approval, ShownText]]:
     """Those that can be compared, each with what it is now."""
     servers = list(dict.fromkeys(each.server for each in chosen if each.tool))
-    now = offered(servers, options) if servers else {}
+    if not servers:
+        return
+    from clawft.cli.approvals.offered import offered  # only where servers are started, which takes an app
+
+    now = offered(servers, options)
     for server in servers:
         if server not in now:
             tell(f"weft: {server} does not say what it has, so its tools cannot be compared (weft servers list)")
@@ -69,17 +67,12 @@ def _tools(chosen: Sequence[Approval], options: Options) -> Iterator[tuple[Appro
 
 
 def _tool_now(each: Approval, found: OfferedTools) -> ShownText:
-    from clawft.policy.pin import shown_tool  # loaded with the book
-
     tool = next((tool for tool in found.tools if tool.name == each.tool), None)
     return shown_tool(tool.wire, found.instructions) if tool is not None else {}
 
 
 def _launches(chosen: Sequence[Approval], options: Options) -> Iterator[tuple[Approval, ShownText]]:
     """The same for those of this workspace."""
-    from clawft.config.launch_approval import shown_launch  # only where servers are looked for
-    from clawft.config.servers import discover
-
     where = sources(options)
     servers = discover(where) if chosen else None
     for each in chosen:
@@ -89,9 +82,6 @@ def _launches(chosen: Sequence[Approval], options: Options) -> Iterator[tuple[Ap
 
 
 def _compared(each: Approval, now: ShownText) -> Iterator[Change]:
-    from clawft.policy.approval import approved_text  # loaded with the book
-    from clawft.policy.pin import changed, pin
-
     if pin(now) == each.pin:
         return
     before = approved_text(each)
@@ -102,31 +92,14 @@ def _compared(each: Approval, now: ShownText) -> Iterator[Change]:
 # ── what is shown ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def fields(each: Approval) -> list[tuple[str, str]]:
-    """What was approved, member by member."""
-    from clawft.policy.approval import approved_text  # loaded with the book
-
-    return [(name, "\n".join(_lines(value))) for name, value in approved_text(each).items() if name != "name"]
-
-
 def _print(change: Mapping[str, Any]) -> None:
     print(paint(one_line(f"{change['server']} {change['tool']}"), "bold"))
     for field in change["fields"]:
         print(paint(f"  {safe(str(field['field']))}", "cyan"))
         columns = width() or PIPE_COLUMNS
-        for line in side_by_side(_lines(field["approved"]), _lines(field["now"]), columns):
+        for line in side_by_side(lines(field["approved"]), lines(field["now"]), columns):
             print(line)
     print()
-
-
-def _lines(value: object) -> list[str]:
-    """A text by its lines, everything else as readable JSON."""
-    import msgspec  # loaded with the book
-
-    if value is None:
-        return [ABSENT]
-    text = value if isinstance(value, str) else msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-    return safe(text).removesuffix("\n").split("\n")
 
 
 def side_by_side(before: Sequence[str], now: Sequence[str], columns: int) -> Iterator[str]:

@@ -20,8 +20,8 @@ from tests.servers.weft import weft as command
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]  # processes that take their time
 
-TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
-HONEST = Path(__file__).parents[1] / "servers" / "honest.py"
+TINY = Path(__file__).parents[2] / "servers" / "tiny.py"
+HONEST = Path(__file__).parents[2] / "servers" / "honest.py"
 PYTHON = sys.executable
 GRANT = ("approvals", "grant")
 KEY = "ghp_" + "0123456789" * 4
