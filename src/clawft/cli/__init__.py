@@ -11,8 +11,7 @@
 | serving | `mcp_server`, `gateway`, `serve_model` |
 | what is offered | `tools` and `tool`, `resources`, `prompts` |
 | tasks | `agent` |
-| servers | `servers`; `server_status`, `server_test`, `server_learn`, `server_add`, `server_import`, `server_files` |
-| what those share | `server_names`, `sandbox_hint` |
+| servers | `servers` |
 | approvals | `approvals` |
 | logins | `auth`, `auth_login` |
 | settings and rules | `config`, `policy` |

@@ -219,7 +219,7 @@ def _held(app: App, server: str | None, reply: Reply) -> str:
     """A server of somebody else seldom knows why it may not write."""
     if not server or reply.refused or server not in app.servers.found:
         return ""
-    from clawft.cli.sandbox_hint import hint_for  # only where something went wrong
+    from clawft.cli.servers.sandbox_hint import hint_for  # only where something went wrong
 
     return hint_for(app.servers.found[server].spec, reply.result.decode())
 

@@ -8,7 +8,7 @@ from typing import Any
 from clawft.cli.approvals.book import book
 from clawft.cli.house import sources
 from clawft.cli.parser import Options
-from clawft.cli.server_names import no_server
+from clawft.cli.servers.names import no_server
 from clawft.config.launch_approval import grant_command, has_changed
 from clawft.config.layers import FoundServer
 from clawft.config.servers import discover, told

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from clawft.cli.sandbox_hint import hint_for
+from clawft.cli.servers.sandbox_hint import hint_for
 from clawft.upstream.spec import UpstreamSpec
 from tests.requirements import requirement
 

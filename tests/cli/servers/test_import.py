@@ -13,7 +13,7 @@ from tests.requirements import requirement
 
 pytestmark = pytest.mark.slow  # processes that take their time
 
-TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
+TINY = Path(__file__).parents[2] / "servers" / "tiny.py"
 SECRET = "sk-abcdefghijklmnop"
 
 

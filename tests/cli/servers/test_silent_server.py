@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from clawft.cli import server_test
 from clawft.cli.main import main
+from clawft.cli.servers import connection
 from tests.requirements import requirement
 
 pytestmark = [
@@ -27,7 +27,7 @@ DEAF = "import sys, time; print('no key', file=sys.stderr, flush=True); time.sle
 @pytest.fixture(autouse=True)
 def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     """The command sets how much our log says, for its whole process: that is this one."""
-    monkeypatch.setattr(server_test, "ANSWER_SECONDS", PATIENCE_S)
+    monkeypatch.setattr(connection, "ANSWER_SECONDS", PATIENCE_S)
     monkeypatch.setenv("CLAWFT_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     ours = logging.getLogger("clawft")
@@ -46,7 +46,7 @@ def try_out(code: str) -> int:
 def test_it_is_given_up_and_ended_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     began = time.monotonic()
     assert try_out(SILENT) == 1
-    assert time.monotonic() - began < server_test.TEST_SECONDS / 2
+    assert time.monotonic() - began < connection.TEST_SECONDS / 2
     told = capsys.readouterr()
     assert "one: no answer within 1 s, and not a word from it" in told.err
     assert "is it a server for stdin and stdout?" in told.err

@@ -1,27 +1,19 @@
-"""`weft servers`: which there are, where they come from, how they are."""
+"""`weft servers list`: which there are, and where they come from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from clawft.cli import server_add, server_files, server_import, server_status, server_test
 from clawft.cli.house import discovered
-from clawft.cli.parser import Options, Parser, Verb, common_options, json_option
+from clawft.cli.parser import Options
 from clawft.cli.screen import one_line, print_json, print_table, tell, width
-from clawft.cli.server_names import NO_SERVERS
-
-if TYPE_CHECKING:  # help needs none of it
-    from clawft.config.layers import FoundServer
-    from clawft.config.servers import Servers
+from clawft.cli.servers.names import NO_SERVERS
+from clawft.config.layers import FoundServer
+from clawft.config.servers import Servers, told, waits
 
 
-def _options(parser: Parser) -> None:
-    json_option(parser)
-    common_options(parser)
-
-
-def _list(options: Options) -> int:
+def run(options: Options) -> int:
     rows = list(described(discovered(options)))
     if options.json:
         print_json({"servers": rows})
@@ -49,8 +41,6 @@ def described(servers: Servers) -> Iterator[dict[str, Any]]:
     for name, found in servers.found.items():
         yield _row(name, found, "enabled" if found.spec.enabled else "disabled")
     for name, found in servers.waiting.items():
-        from clawft.config.servers import waits  # only where something waits
-
         yield _row(name, found, "waiting", str(waits(name, found)))
     for name, refused in servers.refused.items():
         row = dict.fromkeys(("scope", "transport", "trust", "what"), "")
@@ -58,8 +48,6 @@ def described(servers: Servers) -> Iterator[dict[str, Any]]:
 
 
 def _row(name: str, found: FoundServer, state: str, error: str = "") -> dict[str, Any]:
-    from clawft.config.servers import told  # loaded by now
-
     spec = found.spec
     return {
         "name": name,
@@ -71,16 +59,3 @@ def _row(name: str, found: FoundServer, state: str, error: str = "") -> dict[str
         "origin": str(found.origin),
         "error": error,
     }
-
-
-VERBS = {
-    "list": Verb("List configured servers and the files they come from", _options, _list),
-    "status": server_status.VERB,
-    "add": server_add.VERB,
-    "remove": server_files.REMOVE,
-    "enable": server_files.ENABLE,
-    "disable": server_files.DISABLE,
-    "reconnect": server_files.RECONNECT,
-    "test": server_test.VERB,
-    "import": server_import.VERB,
-}

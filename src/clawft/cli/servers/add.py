@@ -8,47 +8,31 @@ import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from clawft.cli.parser import Options, Parser, Verb, WrongUsage, place_options
+import msgspec
+
+from clawft.catalog.names import refuse_server
+from clawft.cli.parser import Options, WrongUsage
 from clawft.cli.screen import tell
-from clawft.cli.server_files import write
+from clawft.cli.servers import HERE
+from clawft.cli.servers.clear_secrets import refuse_bad_references, refuse_clear_address, refuse_clear_secrets
+from clawft.cli.servers.files import write
+from clawft.config.entry import ServerEntry, in_words
+from clawft.config.entry_rules import STDIO, judge
+from clawft.config.load import SourceLine
 from clawft.config.places import expanded, home_folder
+from clawft.config.secrecy import options_in_clear
 from clawft.errors import ClawftError
-
-if TYPE_CHECKING:  # help needs none of it
-    from clawft.config.entry import ServerEntry
-    from clawft.upstream.spec import UpstreamSpec
+from clawft.model import Deny
+from clawft.policy import launch
+from clawft.upstream.spec import UpstreamSpec
 
 SHORTENED = 40
 """Letters of a name that are kept in the one we suggest instead."""
 
-HERE = "."
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
-
-# ── the command ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _options(parser: Parser) -> None:
-    parser.takes_command, parser.command_taken_for = True, "url"
-    parser.usage = "weft servers add NAME URL [options]\n       weft servers add NAME [options] -- COMMAND [ARG …]"
-    parser.add_argument("name", metavar="NAME", help="how its tools will be called: NAME__tool")
-    parser.add_argument("url", metavar="URL", nargs="?", default="", help="http(s)://…; or -- and a command behind it")
-    parser.add_argument(
-        "--env", metavar="K=V", action="append", default=[], help="a variable for the child; repeatable"
-    )
-    parser.add_argument("--header", metavar="'K: V'", action="append", default=[], help="for a URL; repeatable")
-    parser.add_argument("--cwd", metavar="DIR", default=HERE, help="where it runs (default: the workspace)")
-    parser.add_argument("--timeout-ms", metavar="N", type=int, default=30_000, help="for one call (default: 30000)")
-    parser.add_argument("--trust", action="store_true", help="trust its tools as if they were built in")
-    parser.add_argument("--force", action="store_true", help="replace a server of that name; a .bak is kept")
-    place_options(parser)
-
-
-def _add(options: Options) -> int:
-    from clawft.config.secrecy import options_in_clear  # only where something is written
-
+def run(options: Options) -> int:
     home = home_folder()
     spec = _spec(options)
     path = write(home, spec, force=options.force)
@@ -68,16 +52,11 @@ def _add(options: Options) -> int:
 
 def _spec(options: Options) -> UpstreamSpec:
     """The server as it was typed, if it may be written down like that."""
-    import msgspec  # loaded with the entry
-
-    from clawft.config.entry_rules import judge  # brings the client side's nouns
-    from clawft.config.load import SourceLine
-
     _check_usage(options)
     entry = _entry(options)
-    _refuse_clear_secrets(options.name, entry.env, entry.headers)
-    _refuse_clear_address(options.name, entry.url)
-    _refuse_bad_references(*entry.env.values(), *entry.headers.values())
+    refuse_clear_secrets(options.name, entry.env, entry.headers)
+    refuse_clear_address(options.name, entry.url)
+    refuse_bad_references(*entry.env.values(), *entry.headers.values())
     judged = judge(options.name, entry, SourceLine("servers add"), workspace=Path(options.workspace).resolve())
     if isinstance(judged, ClawftError):
         raise WrongUsage(judged.message, hint=_other_words(options))
@@ -86,8 +65,6 @@ def _spec(options: Options) -> UpstreamSpec:
 
 def _other_words(options: Options) -> str:
     """The same command line with a name, or an address, that can be accepted."""
-    from clawft.catalog.names import refuse_server  # loaded by now
-
     if refuse_server(options.name) is None:
         return "weft servers add NAME https://…, or NAME -- COMMAND"
     letters = re.sub(r"__+|[^A-Za-z0-9_.-]+", "-", options.name).strip("-_.")[:SHORTENED]
@@ -126,10 +103,6 @@ def _whole_url(text: str) -> str:
 
 def _entry(options: Options) -> ServerEntry:
     """As a file would spell it."""
-    import msgspec  # loaded with the entry
-
-    from clawft.config.entry import ServerEntry, in_words  # brings the client side's nouns
-
     words = options.command or _words_in(options.url)
     told: dict[str, Any] = {
         "url": "" if words else options.url,
@@ -149,8 +122,6 @@ def _entry(options: Options) -> ServerEntry:
 
 def _words_in(url: str) -> list[str]:
     """Of `stdio://command args`; none where it cannot be split, and whoever judges it will say so."""
-    from clawft.config.entry_rules import STDIO  # loaded by now
-
     try:
         return shlex.split(url.removeprefix(STDIO)) if url.startswith(STDIO) else []
     except ValueError:
@@ -159,9 +130,6 @@ def _words_in(url: str) -> list[str]:
 
 def _absolute(command: str) -> str:
     """The program that would run now. Raises WrongUsage if there is none."""
-    from clawft.model import Deny  # loaded with the entry
-    from clawft.policy import launch
-
     if os.sep in command and isinstance(launch.decide(command), Deny):
         return command  # whoever judges it says why not
     if os.sep in command.partition(" ")[0] or os.path.exists(expanded(command)):
@@ -195,47 +163,3 @@ def _pairs(option: str, texts: Sequence[str], between: str) -> dict[str, str]:
             raise WrongUsage(f"{option} is NAME{between}VALUE, not {name!r}", hint="weft servers add --help")
         pairs[name.strip()] = value.strip() if between == ":" else value
     return pairs
-
-
-# ── what no file is to hold ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _refuse_clear_secrets(server: str, *values: dict[str, str]) -> None:
-    """A secret on the command line is in the shell's history already; we do not put it into a file as well."""
-    from clawft.config.secrecy import in_clear, variable_for  # only where something is written
-
-    for name in in_clear(*values):
-        variable = variable_for(server, name)
-        option = f"--env {name}=" if _VARIABLE.fullmatch(name) and name in values[0] else f"--header '{name}: "
-        close = "'" if option.endswith(" ") else ""
-        raise WrongUsage(
-            f"the value of {name} looks like a secret, and files of servers hold none",
-            hint=f"export {variable}=… and write {option}secret://env/{variable}{close}",
-        )
-
-
-def _refuse_clear_address(server: str, url: str) -> None:
-    from clawft.config.secrecy import has_password, query_in_clear, variable_for  # only where something is written
-
-    for name, _ in query_in_clear(url):
-        variable = variable_for(server, name)
-        raise WrongUsage(
-            f"the value of {name} looks like a secret, and files of servers hold none",
-            hint=f"export {variable}=… and write '…{name}=${{secret://env/{variable}}}…'",
-        )
-    if has_password(url):
-        variable = variable_for(server, "authorization")
-        raise WrongUsage(
-            "the address holds a password, and files of servers hold none",
-            hint=f"leave it out, and write --header 'Authorization: secret://env/{variable}'",
-        )
-
-
-def _refuse_bad_references(*values: str) -> None:
-    from clawft.store.secrets import wrong_with_reference  # loaded with the entry
-
-    for wrong in filter(None, map(wrong_with_reference, values)):
-        raise WrongUsage(f"servers add: {wrong.message}", hint=wrong.hint)
-
-
-VERB = Verb("Add a server: a command behind --, or a URL", _options, _add)

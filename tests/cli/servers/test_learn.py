@@ -14,7 +14,7 @@ from tests.servers.weft import weft as command
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are for Linux")]
 
-HONEST = str(Path(__file__).parents[1] / "servers" / "honest.py")
+HONEST = str(Path(__file__).parents[2] / "servers" / "honest.py")
 
 
 def touching(home: Path, *paths: str) -> list[str]:

@@ -4,42 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from clawft.cli.parser import Options, Parser, Verb, json_option, place_options
+import msgspec
+
+from clawft.cli.parser import Options
 from clawft.cli.screen import one_line, paint, print_json, print_table, tell
-from clawft.cli.server_files import write
+from clawft.cli.servers.files import write
+from clawft.config.imports import Candidate, find
+from clawft.config.other_programs import PROGRAMS, WORKSPACE, UserFolders
 from clawft.config.places import home_folder, servers_folder
-
-if TYPE_CHECKING:  # help needs none of it
-    from clawft.config.imports import Candidate
-    from clawft.upstream.spec import UpstreamSpec
-
-SOURCES = ("claude-code", "claude-desktop", "vscode", "cursor", "codex", "gemini", "zed", "workspace")
+from clawft.config.servers import told
+from clawft.store.home import private_dir, write_private
+from clawft.upstream.spec import UpstreamSpec
 
 
-def _options(parser: Parser) -> None:
-    parser.add_argument(
-        "--from",
-        metavar="PROGRAM",
-        dest="programs",
-        action="append",
-        choices=SOURCES,
-        help=f"one of {', '.join(SOURCES)}; repeatable (default: all but workspace)",
-    )
-    parser.add_argument("--dry-run", action="store_true", help="show what would be written, and write nothing")
-    parser.add_argument("--force", action="store_true", help="replace servers that are there already; a .bak is kept")
-    parser.add_argument(
-        "--keep-secrets",
-        action="store_true",
-        help="copy secrets into private files under the home folder",
-    )
-    parser.add_argument("--trust", action="store_true", help="trust their tools as if they were built in")
-    json_option(parser)
-    place_options(parser)
-
-
-def _import(options: Options) -> int:
+def run(options: Options) -> int:
     found = list(planned(candidates(options), home_folder(), force=options.force))
     rows = [_written(action, each, options) for action, each in found]
     if options.json:
@@ -56,9 +36,6 @@ _SHOWN = ("name", "from", "action", "what")
 
 
 def candidates(options: Options) -> Iterator[Candidate]:
-    from clawft.config.imports import find  # only where something is imported
-    from clawft.config.other_programs import PROGRAMS, WORKSPACE, UserFolders
-
     around = UserFolders.here(Path(options.workspace).resolve())
     for name, program in PROGRAMS.items():
         if name in (options.programs or [each for each in PROGRAMS if each != WORKSPACE]):
@@ -101,23 +78,15 @@ def _written(action: str, each: Candidate, options: Options) -> dict[str, Any]:
 
 
 def _what(spec: UpstreamSpec | None) -> str:
-    from clawft.config.servers import told  # loaded with the spec
-
     return "" if spec is None else told(spec)
 
 
 def _trusted(spec: UpstreamSpec) -> UpstreamSpec:
-    import msgspec  # loaded with the spec
-
     return msgspec.structs.replace(spec, trust="trusted")
 
 
 def _with_kept(spec: UpstreamSpec, each: Candidate) -> UpstreamSpec:
     """Each secret into a file for the user alone, and a reference to it where it stood."""
-    import msgspec  # loaded with the spec
-
-    from clawft.store.home import private_dir, write_private  # only where something is written
-
     folder = private_dir(home_folder() / "secrets")
     kept: dict[str, str] = {}
     for reference, secret in each.secrets.items():
@@ -148,6 +117,3 @@ def _print_notes(rows: Sequence[dict[str, Any]], options: Options) -> None:
         tell("nothing new: what is here already stays as it is; weft servers import --force replaces it")
     else:
         tell(f"{count} written to {servers_folder(home_folder())}; next: weft servers status")
-
-
-VERB = Verb("Take over the servers other programs know", _options, _import)

@@ -20,7 +20,7 @@ from tests.servers.weft import environment
 
 pytestmark = pytest.mark.slow  # processes that take their time
 
-TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
+TINY = Path(__file__).parents[2] / "servers" / "tiny.py"
 PYTHON = sys.executable
 SECRET = "sk-abcdefghijklmnop"
 
@@ -71,7 +71,7 @@ def test_tools_of_servers_are_listed_and_called(run: Any) -> None:
 
 @requirement("WIRE-03", "SHELL-08")
 def test_an_error_of_a_server_is_shown_with_its_name_code_and_data(run: Any) -> None:
-    honest = str(Path(__file__).parents[1] / "servers" / "honest.py")
+    honest = str(Path(__file__).parents[2] / "servers" / "honest.py")
     given = ("--mcp-config", json.dumps({"mcpServers": {"h": {"command": sys.executable, "args": [honest]}}}))
     refused = ("tools", "call", "h__refuse", "code:=7", "message=mine", 'data:={"n": 1}', *given)
     done = run(*refused)
@@ -144,7 +144,7 @@ def test_what_was_asked_for_is_shown_before_a_server_that_takes_its_time_has_end
 @pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are for Linux")
 def test_a_server_made_with_our_own_library_runs_behind_us(run: Any, home: Path) -> None:
     """Our home folder is out of its sight: it has one of its own, like every server has a cache of its own."""
-    example = Path(__file__).parents[2] / "examples" / "two_functions.py"
+    example = Path(__file__).parents[3] / "examples" / "two_functions.py"
     assert run("servers", "add", "mine", "--", PYTHON, str(example)).code == 0
     assert run("approvals", "grant", "mine", "*").code == 0
     assert run("tools", "call", "mine__add", "a=2", "b=3").out == '{"result":5}\n'
