@@ -13,7 +13,7 @@
 | tasks | `agent` |
 | servers | `servers` |
 | approvals | `approvals` |
-| logins | `auth`, `auth_login` |
+| logins | `auth` |
 | settings and rules | `config`, `policy` |
 | the record of calls | `audit` |
 | what is in order | `doctor`: `checks`, `app_checks`, `scan` |
