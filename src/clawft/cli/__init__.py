@@ -9,7 +9,7 @@
 | what Tab offers | `completion`: scripts that ask `tab_words`; `tab_offer`, `tab_arguments` |
 | how a task is shown | `agent_screen` |
 | serving | `mcp_server`, `gateway`, `serve_model` |
-| what is offered | `tools` and `tool`, `resources`, `prompts` |
+| what is offered | `tools`, `resources`, `prompts` |
 | tasks | `agent` |
 | servers | `servers` |
 | approvals | `approvals` |

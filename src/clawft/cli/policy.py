@@ -12,7 +12,7 @@ from clawft.cli.house import show_with_app
 from clawft.cli.parser import Options, Parser, Verb, argument_options, common_options, json_option
 from clawft.cli.parser.arguments import arguments
 from clawft.cli.screen import one_line, paint, print_json, print_paragraph, print_table
-from clawft.cli.tool import not_found
+from clawft.cli.tools.finding import not_found
 from clawft.model import Allow, Ask, Deny, Grant, Verdict
 from clawft.model.verdict import strictest
 

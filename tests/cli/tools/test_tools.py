@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clawft.cli.tools import first_sentence
+from clawft.cli.tools.entries import first_sentence
 from tests.requirements import requirement
 
 pytestmark = pytest.mark.slow  # processes that take their time
