@@ -12,7 +12,7 @@ from msgspec import Raw, Struct
 
 from clawft.app import App
 from clawft.catalog.names import accepted, exported
-from clawft.cli.prompts import schema_of
+from clawft.cli.prompts.schema import schema_of
 from clawft.errors import ToolNotFound
 from clawft.model import Origin, PromptArgument, Tool
 from clawft.upstream.offer.cache import RememberedOffer, SchemaCache, folder
