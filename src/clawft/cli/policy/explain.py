@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from clawft.app import App
 from clawft.cli.house import show_with_app
-from clawft.cli.parser import Options, Parser, Verb, argument_options, common_options, json_option
+from clawft.cli.parser import Options
 from clawft.cli.parser.arguments import arguments
 from clawft.cli.screen import one_line, paint, print_json, print_paragraph, print_table
 from clawft.cli.tools.finding import not_found
+from clawft.guard.security import resolve_host
 from clawft.model import Allow, Ask, Deny, Grant, Verdict
 from clawft.model.verdict import strictest
-
-if TYPE_CHECKING:  # help needs none of it
-    from clawft.app import App
+from clawft.policy import arguments as found_in
+from clawft.policy import command, url
+from clawft.policy.globs import any_matches
+from clawft.policy.grant import hides
 
 SHOWN_VALUE = 60
 APPROVAL = "approval"
@@ -39,13 +42,7 @@ class Explanation(Struct, frozen=True):
     looked: tuple[RuleVerdict, ...]
 
 
-def _options(parser: Parser) -> None:
-    argument_options(parser)
-    json_option(parser)
-    common_options(parser)
-
-
-def _explain(options: Options) -> int:
+def run(options: Options) -> int:
     return show_with_app(
         options,
         lambda app: explain(app, options),
@@ -78,9 +75,6 @@ async def explain(app: App, options: Options) -> Explanation:
 
 def permission(names: Sequence[str], grant: Grant) -> list[RuleVerdict]:
     """Which glob lets the caller see this tool, and which hides it."""
-    from clawft.policy.globs import any_matches  # only where something is explained
-    from clawft.policy.grant import hides
-
     allowing = next((glob for glob in grant.allow if any_matches(names, (glob,))), None)
     denying = next((glob for glob in grant.deny if hides((glob,), names)), None)
     at = "permission"
@@ -96,10 +90,6 @@ def permission(names: Sequence[str], grant: Grant) -> list[RuleVerdict]:
 
 
 async def _security(app: App, given: dict[str, Any]) -> AsyncIterator[RuleVerdict]:
-    from clawft.guard.security import resolve_host  # only where something is explained
-    from clawft.policy import arguments as found_in
-    from clawft.policy import command, url
-
     settings = app.settings
     for path, line in found_in.commands(given):
         for rule, verdict in command.explain(line, settings.command_policy):
@@ -155,6 +145,3 @@ def _row(each: RuleVerdict) -> tuple[str, str, str]:
 
 def _cut(text: str) -> str:
     return text if len(text) <= SHOWN_VALUE else text[:SHOWN_VALUE] + "…"
-
-
-VERBS = {"explain": Verb("Say what would become of a call, rule by rule", _options, _explain)}
