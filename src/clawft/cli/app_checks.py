@@ -126,7 +126,7 @@ def servers(app: App) -> Iterator[DoctorFinding]:
     """What the files say; nothing is started."""
     if not app.files.name_any:
         return
-    from clawft.cli.config import lacks_folder, warnings_of  # only where there are servers
+    from clawft.cli.config.warnings import lacks_folder, warnings_of  # only where there are servers
     from clawft.config.servers import waits
 
     known = app.servers

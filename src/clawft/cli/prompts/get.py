@@ -19,10 +19,6 @@ from clawft.errors import ToolNotFound, nearest, quoted
 from clawft.model import Prompt
 
 
-def _to_type(name: str, missing: Sequence[str]) -> str:
-    return " ".join(["weft prompts get", quoted(name), *(f"{quoted(each)}=…" for each in missing)])
-
-
 def run(options: Options) -> int:
     return show_with_app(options, lambda app: _filled(app, options), lambda result: _print_filled(result, options))
 
@@ -37,6 +33,10 @@ async def _filled(app: App, options: Options) -> Mapping[str, Any]:
     encoded = msgspec.json.encode(given)
     made = await waiting.during(app.gateway.prompts.get(caller, options.name, encoded, waiting, PROGRESS_WANTED))
     return msgspec.json.decode(made, type=dict[str, Any])
+
+
+def _to_type(name: str, missing: Sequence[str]) -> str:
+    return " ".join(["weft prompts get", quoted(name), *(f"{quoted(each)}=…" for each in missing)])
 
 
 def _find(app: App, name: str) -> Prompt:
