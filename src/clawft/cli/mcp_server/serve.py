@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
+from clawft.app import App
 from clawft.cli.house import with_app
-from clawft.cli.parser import Options, Verb, WrongUsage, common_options
-
-if TYPE_CHECKING:  # help needs none of it
-    from clawft.app import App
+from clawft.cli.parser import Options, WrongUsage
 
 
-def _serve(options: Options) -> int:
+def run(options: Options) -> int:
     if _is_closed(0) or _is_closed(1):
         raise WrongUsage("stdin and stdout must be open", hint="an editor or agent starts this with pipes")
     return with_app(options, _serving, servers=False)
@@ -34,6 +31,3 @@ def _is_closed(descriptor: int) -> bool:
     except OSError:
         return True
     return False
-
-
-VERBS = {"": Verb("Serve MCP on stdin and stdout", common_options, _serve)}

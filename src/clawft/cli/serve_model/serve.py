@@ -2,50 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from clawft.cli.gateway import DEFAULT_HOST, cannot_listen, host, place, port
+from clawft.app import loop
+from clawft.cli.gateway.place import cannot_listen, place
 from clawft.cli.main import begin_loop
-from clawft.cli.parser import Options, Parser, Verb
+from clawft.cli.parser import Options
 from clawft.cli.screen import paint
 from clawft.config.places import expanded
+from clawft.delegate.endpoint import MAX_BODY, Endpoint, Log
+from clawft.delegate.scenario import read
+from clawft.link.http_in.server import HttpServer, Limits, of_asgi
 
-if TYPE_CHECKING:  # help needs none of it
-    from clawft.delegate.endpoint import Log
-
-DEFAULT_PORT = 8766
 GRACE_SECONDS = 2.0
 
 
-def _options(parser: Parser) -> None:
-    parser.add_argument("--scenario", metavar="FILE", required=True, help="what the model says, as TOML")
-    parser.add_argument(
-        "--host", metavar="ADDRESS", type=host, default=DEFAULT_HOST, help=f"where to listen ({DEFAULT_HOST})"
-    )
-    parser.add_argument(
-        "--port", metavar="N", type=port, default=DEFAULT_PORT, help=f"0: any free one (default: {DEFAULT_PORT})"
-    )
-    parser.add_argument("--log", metavar="FILE", help="append each request there, one line of JSON")
-    parser.add_argument("--json", action="store_true", help="print the address as one line of JSON")
-
-
-def _serve(options: Options) -> int:
-    from clawft.app import run  # brings the loop
-    from clawft.delegate.scenario import read
-
+def run(options: Options) -> int:
     scenario = read(expanded(options.scenario))
-    return begin_loop(run, _listen(options, scenario))
+    return begin_loop(loop.run, _listen(options, scenario))
 
 
 async def _listen(options: Options, scenario: Any) -> int:
-    from clawft.app import stop_signal  # loaded by now
-    from clawft.delegate.endpoint import MAX_BODY, Endpoint
-    from clawft.link.http_in.server import HttpServer, Limits, of_asgi
-
     server = HttpServer(of_asgi(Endpoint(scenario, _log_to(options.log))), limits=Limits(body_bytes=MAX_BODY))
-    stop = stop_signal()
+    stop = loop.stop_signal()
     try:
         bound = await server.start(options.host, options.port)
     except OSError as failure:
@@ -78,6 +59,3 @@ def _announce(url: str, options: Options) -> None:
         f"  export OPENAI_BASE_URL={url}/v1 OPENAI_API_KEY=any\n\nCtrl-C stops it.",
         flush=True,
     )
-
-
-VERBS = {"": Verb("Serve a scenario as a model's API", _options, _serve)}
