@@ -36,7 +36,7 @@ NO_BOUNDS = {
     "clawft.policy.address.MAX_IPV4": "the largest IPv4 address",
     "clawft.cli.gateway.MAX_PORT": "the largest port",
     "clawft.policy.url_rules.MAX_PORT": "the largest port",
-    "clawft.cli.agent_screen.MAX_SHOWN": "manners of the screen",
+    "clawft.cli.agent.screen.MAX_SHOWN": "manners of the screen",
     "clawft.cli.screen.reply.QUIET_SECONDS": "manners of the screen",
     "clawft.cli.screen.reply.TICK_SECONDS": "manners of the screen",
     "clawft.cli.audit.tail.LOOK_SECONDS": "manners of the screen",

@@ -470,7 +470,7 @@ ATTACKS = (
             "delegate/test_http_client.py::test_a_packed_answer_is_not_unpacked",
             "delegate/test_http_client.py::test_nothing_follows_to_another_address",
             "delegate/test_loop.py::test_a_conversation_has_an_end_whatever_the_model_counts",
-            "cli/test_agent.py::test_a_name_that_a_model_makes_up_does_nothing_to_the_terminal",
+            "cli/agent/test_agent.py::test_a_name_that_a_model_makes_up_does_nothing_to_the_terminal",
         ),
         "delegate/test_http_client.py::test_a_library_alone_goes_wherever_it_is_sent",
     ),

@@ -7,7 +7,6 @@
 | what is shown and asked | `screen` |
 | settings, and an app to work with | `house`, with `start_servers` and `trace` |
 | what Tab offers | `completion`: scripts that ask `tab_words`; `tab_offer`, `tab_arguments` |
-| how a task is shown | `agent_screen` |
 | serving | `mcp_server`, `gateway`, `serve_model` |
 | what is offered | `tools`, `resources`, `prompts` |
 | tasks | `agent` |

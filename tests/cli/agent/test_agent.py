@@ -21,7 +21,7 @@ from tests.servers.weft import is_gone, outliving
 
 pytestmark = pytest.mark.slow  # processes that take their time
 
-SERVERS = Path(__file__).parents[1] / "servers"
+SERVERS = Path(__file__).parents[2] / "servers"
 PATIENCE_S = 30.0
 ECHO = """
 [[turns]]
