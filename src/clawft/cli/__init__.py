@@ -15,7 +15,7 @@
 | logins | `auth` |
 | settings and rules | `config`, `policy` |
 | the record of calls | `audit` |
-| what is in order | `doctor`: `checks`, `app_checks`, `scan` |
+| what is in order | `doctor` |
 | lines to try | `examples` |
 
 A command is a module with `VERBS`; it loads what it needs when it runs, so that help and a start are quick. To add one:

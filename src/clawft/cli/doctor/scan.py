@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from clawft.app import App
 from clawft.cli.house import with_app
 from clawft.cli.parser import Options
 from clawft.cli.screen import one_line, paint, print_json, width
 from clawft.cli.screen.table import lay_out
 from clawft.policy.scan import Severity, scan
+from clawft.upstream.upstream import Upstream
 from clawft.wire.visible import make_visible, visible_text
-
-if TYPE_CHECKING:
-    from clawft.app import App
-    from clawft.upstream.upstream import Upstream
 
 COLOURS: Mapping[Severity, str] = {"high": "red", "medium": "yellow", "low": "dim"}
 ORDER: tuple[Severity, ...] = ("high", "medium", "low")

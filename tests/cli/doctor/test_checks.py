@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.cli.checks import audit, sandbox_with
+from clawft.cli.doctor.checks import audit, sandbox_with
 from clawft.errors import Busy
 from clawft.sandbox.probe import Means
 from tests.requirements import requirement
@@ -44,6 +44,6 @@ def test_a_journal_that_somebody_holds_is_one_finding_among_others(
     def held(path: Path) -> None:
         raise Busy("another process has held it", hint="end it")
 
-    monkeypatch.setattr("clawft.store.journal_reading.verify", held)
+    monkeypatch.setattr("clawft.cli.doctor.checks.verify", held)
     (found,) = audit(tmp_path)
     assert (found.level, found.said, found.hint) == ("fail", "another process has held it", "end it")

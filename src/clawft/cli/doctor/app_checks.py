@@ -5,18 +5,19 @@ Nothing is started and nothing is called, whatever is found.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from clawft.cli.checks import DoctorFinding, fail, ok, warn
+from clawft.app import App
+from clawft.catalog.names import fit
+from clawft.catalog.snapshot import CatalogEntry
+from clawft.cli.doctor.checks import DoctorFinding, fail, ok, warn
+from clawft.config.layers import FoundServer
 from clawft.config.places import user_file
 from clawft.errors import InvalidConfig
-
-if TYPE_CHECKING:  # the doctor brings an app along
-    from clawft.app import App
-    from clawft.catalog.snapshot import CatalogEntry
-    from clawft.config.layers import FoundServer
-    from clawft.model import CallToolResult, Tool
+from clawft.model import CallToolResult, Tool
+from clawft.wire.secrets import mask_url
 
 # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -65,8 +66,6 @@ def _recall(app: App) -> None:
 
 
 def _is_shortened(entry: CatalogEntry) -> bool:
-    from clawft.catalog.names import fit  # the catalog is loaded anyway
-
     full = f"{entry.origin.server or entry.origin.namespace}__{entry.tool.name}"
     return fit(full) != full
 
@@ -152,10 +151,6 @@ def _variables(found: FoundServer) -> Iterator[DoctorFinding]:
 
 def _program(found: FoundServer) -> DoctorFinding:
     """Does what it starts exist? An address is not asked; `weft servers test` does that."""
-    import shutil  # only where there are servers
-
-    from clawft.wire.secrets import mask_url
-
     spec = found.spec
     if spec.command and shutil.which(spec.command) is None:
         return fail("servers", f"{found.origin}: {spec.name}: {spec.command} is not there", "install it, or correct it")

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from clawft.cli import app_checks, checks
-from clawft.cli.checks import DoctorFinding, fail
+from clawft.app import App
+from clawft.cli.doctor import app_checks, checks
+from clawft.cli.doctor.checks import DoctorFinding, fail
 from clawft.cli.house import with_app
-from clawft.cli.parser import Options, Parser, Verb, common_options, json_option
+from clawft.cli.parser import Options
 from clawft.cli.screen import one_line, paint, print_json, print_step, width
 from clawft.cli.screen.table import lay_out
 from clawft.config.places import home_folder
 from clawft.errors import ClawftError
-
-if TYPE_CHECKING:  # help needs none of it
-    from clawft.app import App
 
 COMMANDS = ("weft ", "chmod ", "sudo ", "pip ", "export ")
 INDENT = 18
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
-def _options(parser: Parser) -> None:
-    parser.add_argument("--scan", action="store_true", help="start all servers and look at what they tell the model")
-    json_option(parser)
-    common_options(parser)
-
-
-def _doctor(options: Options) -> int:
+def run(options: Options) -> int:
     if options.scan:
-        from clawft.cli.scan import scan_servers  # only for those who ask
+        from clawft.cli.doctor.scan import scan_servers  # only for those who ask
 
         return scan_servers(options)
     found = list(examine(options))
@@ -71,8 +63,6 @@ def _tools(options: Options) -> list[DoctorFinding]:
         )
         return [finding for look in looks for finding in look(app)]
 
-    import logging  # the app brings it anyway
-
     logging.getLogger("clawft").setLevel(logging.ERROR)  # what it would warn of is among the findings
     try:
         return with_app(options, work, servers=False)
@@ -94,6 +84,3 @@ def _print(finding: DoctorFinding) -> None:
         print_step(finding.hint, indent=INDENT)
     elif finding.hint:
         print(*lay_out((), [(" " * (INDENT - 2), f"→ {one_line(finding.hint)}")], width(), wrap=True), sep="\n")
-
-
-VERBS = {"": Verb("Check the installation, the configuration and the tools", _options, _doctor)}

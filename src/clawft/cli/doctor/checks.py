@@ -6,21 +6,24 @@ Nothing is changed, whatever is found. What needs a whole gateway to be looked a
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
 from clawft.cli.audit.verify import touched, untouched
+from clawft.config.load import files, problems
 from clawft.config.places import audit_file, user_file
 from clawft.errors import Busy, ConfigError, InvalidConfig, quoted
-
-if TYPE_CHECKING:
-    from clawft.sandbox.probe import Means
+from clawft.guard.approval.book import FILE, read
+from clawft.sandbox.means import means
+from clawft.sandbox.probe import Means
+from clawft.store.journal_reading import IntactJournal, verify
 
 MAX_FILES = 2000
 LEAST_ROOM = 1024 * 1024
@@ -71,8 +74,6 @@ def runtime() -> Iterator[DoctorFinding]:
 
 
 def sandbox(folder: Path) -> Iterator[DoctorFinding]:
-    from clawft.sandbox.means import means  # tries programs out
-
     yield sandbox_with(means(folder / "cache"))
 
 
@@ -140,8 +141,6 @@ def _exposed(path: Path) -> DoctorFinding | None:
 
 def _room(folder: Path) -> int:
     """Bytes that may still be written there."""
-    import shutil  # only to look
-
     return shutil.disk_usage(folder).free
 
 
@@ -174,8 +173,6 @@ def workspace(folder: Path) -> Iterator[DoctorFinding]:
 
 
 def configuration(folder: Path, agent: str) -> Iterator[DoctorFinding]:
-    from clawft.config.load import files, problems  # brings the policies
-
     try:
         found = problems(folder, agent)
     except ConfigError as wrong:  # the name of the agent itself
@@ -190,8 +187,6 @@ def configuration(folder: Path, agent: str) -> Iterator[DoctorFinding]:
 
 
 def approvals(folder: Path) -> Iterator[DoctorFinding]:
-    from clawft.guard.approval.book import FILE, read  # brings the policies
-
     try:
         read(folder / FILE)
     except InvalidConfig as wrong:
@@ -199,8 +194,6 @@ def approvals(folder: Path) -> Iterator[DoctorFinding]:
 
 
 def audit(folder: Path) -> Iterator[DoctorFinding]:
-    from clawft.store.journal_reading import IntactJournal, verify  # reads the whole journal
-
     try:
         result = verify(audit_file(folder))
     except OSError as failed:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from clawft.cli.app_checks import people
+from clawft.cli.doctor.app_checks import people
 from tests.requirements import requirement
 
 
