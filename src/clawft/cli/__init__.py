@@ -6,7 +6,7 @@
 | what is typed | `parser`: options, mistakes, arguments of tools |
 | what is shown and asked | `screen` |
 | settings, and an app to work with | `house`, with `start_servers` and `trace` |
-| what Tab offers | `completion`: scripts that ask `tab_words`; `tab_offer`, `tab_arguments` |
+| what Tab offers | `completion` |
 | serving | `mcp_server`, `gateway`, `serve_model` |
 | what is offered | `tools`, `resources`, `prompts` |
 | tasks | `agent` |

@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clawft.cli.approvals.book import book
-from clawft.cli.house import discovered, with_app
 from clawft.cli.main import parser_of, verbs_of
 from clawft.cli.parser import Options, Parser, common_options
 
-if TYPE_CHECKING:  # few words need it
-    from clawft.app import App
-    from clawft.cli.tab_offer import KnownOffer
+if TYPE_CHECKING:
+    from clawft.cli.completion.offer import KnownOffer
 
 _HARMLESS = re.compile(r"[A-Za-z0-9_./:%@+,=][A-Za-z0-9_./:%@+,=-]*")
 """bash expands what it is offered: a tool, or a server of a workspace, that is called `$(rm -rf ~)` would be run."""
@@ -82,6 +79,8 @@ def _server(line: TypedLine, begun: str) -> Iterable[str]:
 
 
 def _servers(line: TypedLine, begun: str) -> Iterable[str]:
+    from clawft.cli.house import discovered  # only where servers are looked for
+
     known = discovered(line.options)
     return (*known.found, *known.waiting, *known.refused)
 
@@ -117,6 +116,8 @@ def _server_and_tools(line: TypedLine, begun: str) -> Iterable[str]:
 
 def _approved(line: TypedLine, begun: str) -> Iterable[str]:
     """What may be taken back or compared is in the book."""
+    from clawft.cli.approvals.book import book  # only for those words
+
     if not line.words:
         return dict.fromkeys(each.server for each in book().all())
     server, *given = line.words
@@ -124,16 +125,13 @@ def _approved(line: TypedLine, begun: str) -> Iterable[str]:
 
 
 def _asked(line: TypedLine, ask: Callable[[KnownOffer], Iterable[str]]) -> Iterable[str]:
-    async def work(app: App) -> list[str]:
-        from clawft.cli.tab_offer import KnownOffer  # only for those who press Tab
+    from clawft.cli.completion.offer import asked  # brings the whole house
 
-        return [*ask(KnownOffer(app))]
-
-    return with_app(line.options, work, servers=False)
+    return asked(line.options, ask)
 
 
 def _arguments(schema: Mapping[str, Any], given: Sequence[str], begun: str) -> Iterable[str]:
-    from clawft.cli.tab_arguments import argument_words  # only for those who press Tab
+    from clawft.cli.completion.arguments import argument_words  # only where a tool or prompt takes some
 
     return argument_words(schema, given, begun)
 

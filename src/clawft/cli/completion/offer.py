@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, TypeVar
@@ -12,6 +12,8 @@ from msgspec import Raw, Struct
 
 from clawft.app import App
 from clawft.catalog.names import accepted, exported
+from clawft.cli.house import with_app
+from clawft.cli.parser import Options
 from clawft.cli.prompts.schema import schema_of
 from clawft.errors import ToolNotFound
 from clawft.model import Origin, PromptArgument, Tool
@@ -21,6 +23,15 @@ Schema = Mapping[str, Any]
 T = TypeVar("T")
 
 EMPTY: Schema = {}
+
+
+def asked(options: Options, ask: Callable[[KnownOffer], Iterable[str]]) -> Iterable[str]:
+    """What is answered by whoever knows the tools, prompts and resources of these options."""
+
+    async def work(app: App) -> list[str]:
+        return [*ask(KnownOffer(app))]
+
+    return with_app(options, work, servers=False)
 
 
 class _Named(Struct, rename="camel"):

@@ -13,7 +13,7 @@ import pytest
 from tests import system
 from tests.requirements import requirement
 
-TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
+TINY = Path(__file__).parents[2] / "servers" / "tiny.py"
 
 BASH = """
 weft() {{ {python} -m clawft "$@"; }}

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
+from clawft.cli.completion.words import OFFERS
 from clawft.cli.main import COMMANDS, parser_of, verbs_of
-from clawft.cli.parser import Options, Parser, Verb, WrongUsage
-from clawft.cli.tab_words import OFFERS, offered
+from clawft.cli.parser import Verb
 
 
 class CommandNode(Struct, frozen=True):
@@ -157,7 +157,6 @@ def _quiet(text: str) -> str:
 
 # ── fish ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-
 _FISH_ASKS = 'weft completion -- (commandline -opc)[2..] "$(commandline -ct)" 2>/dev/null'
 
 
@@ -188,26 +187,4 @@ def _fish_place(node: CommandNode) -> str:
     return f"{seen}; and not __fish_seen_subcommand_from {verbs}" if verbs else seen
 
 
-# ── the command ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-SHELLS: Mapping[str, Callable[[], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
-
-
-def _options(parser: Parser) -> None:
-    parser.usage = "weft completion SHELL\n       weft completion -- WORD …   (what its script asks for at each Tab)"
-    parser.takes_command = True
-    parser.add_argument("shell", metavar="SHELL", nargs="?", choices=tuple(SHELLS), help="bash, zsh or fish")
-
-
-def _print(options: Options) -> int:
-    if options.command:
-        for word in offered(options.command):
-            print(word)
-    elif options.shell:
-        print(SHELLS[options.shell](), end="")
-    else:
-        raise WrongUsage("completion of which shell? One of: bash, zsh, fish", hint='eval "$(weft completion bash)"')
-    return 0
-
-
-VERBS = {"": Verb("Print the completion script of a shell", _options, _print)}
+SCRIPTS: Mapping[str, Callable[[], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
