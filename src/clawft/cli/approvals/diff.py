@@ -10,7 +10,7 @@ from clawft.cli.approvals.book import NOTHING_APPROVED, book, nothing_approved
 from clawft.cli.approvals.meant import is_named
 from clawft.cli.approvals.rows import LAUNCH
 from clawft.cli.approvals.texts import lines
-from clawft.cli.house import sources
+from clawft.cli.house.sources import sources
 from clawft.cli.parser import Options
 from clawft.cli.screen import counted, one_line, paint, print_json, safe, tell, width
 from clawft.cli.screen.table import cells, wrapped

@@ -10,7 +10,7 @@ from clawft.cli.approvals.book import book
 from clawft.cli.approvals.meant import is_named, meant
 from clawft.cli.approvals.told import tell_all
 from clawft.cli.approvals.waiting import unknown
-from clawft.cli.house import sources
+from clawft.cli.house.sources import sources
 from clawft.cli.parser import Options, WrongUsage
 from clawft.cli.screen import one_line
 from clawft.config.launch_approval import launch_approval

@@ -7,7 +7,7 @@ import time
 from clawft.cli.approvals.book import NOTHING_APPROVED, book
 from clawft.cli.approvals.rows import cells_of, described
 from clawft.cli.approvals.waiting import unknown, waiting_servers, waits
-from clawft.cli.house import sources
+from clawft.cli.house.sources import sources
 from clawft.cli.parser import Options
 from clawft.cli.screen import paint, print_json, print_table, safe, tell
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from clawft.cli.approvals.book import book
-from clawft.cli.house import sources
+from clawft.cli.house.sources import sources
 from clawft.cli.parser import Options
 from clawft.cli.servers.names import no_server
 from clawft.config.launch_approval import grant_command, has_changed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clawft.cli.house import discovered
+from clawft.cli.house.sources import discovered
 from clawft.cli.parser import Options
 from clawft.upstream.spec import UpstreamSpec
 

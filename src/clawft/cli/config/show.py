@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from clawft.cli.house import discovered, loaded
+from clawft.cli.house import loaded
+from clawft.cli.house.sources import discovered
 from clawft.cli.parser import Options
 from clawft.cli.screen import paint, print_json, safe
 from clawft.cli.screen.table import cells

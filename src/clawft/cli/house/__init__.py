@@ -3,30 +3,31 @@
 | what | where |
 |---|---|
 | settings, and the app for as long as a command works | here |
+| where servers are named, and which those are | `sources` |
 | servers for a command that ends | `start_servers` |
 | `--mcp-debug` | `trace` |
 """
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Awaitable, Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
+
 from clawft.cli.main import begin_loop
 from clawft.cli.parser import Options
+from clawft.config.load import LoadedSettings, load
 from clawft.config.places import DEFAULT_AGENT, agent_file, agents_with_settings, home_folder
+from clawft.config.settings import Settings
+from clawft.errors import did_you_mean
 
-if TYPE_CHECKING:  # help and wrong usage need neither
-    import logging
-
+if TYPE_CHECKING:  # many commands do without it
     from clawft.app import App
-    from clawft.config.layers import Sources
-    from clawft.config.load import LoadedSettings
-    from clawft.config.servers import Servers
-    from clawft.config.settings import Settings
 
 MAX_LOGGED_CHARS = 2_000
 """Of one warning: most of a longer one was written by somebody else."""
@@ -47,8 +48,6 @@ def overrides(options: Options) -> dict[str, Any]:
 
 
 def loaded(options: Options) -> LoadedSettings:
-    from clawft.config.load import load  # brings the policies
-
     place = (home_folder(), Path(options.workspace), options.agent)
     _warn_of_unknown(options.agent, place[0])
     if not options.mcp_config:
@@ -67,59 +66,35 @@ def _warn_of_unknown(agent: str, home: Path) -> None:
     known = agents_with_settings(home)
     if known:
         from clawft.cli.screen import tell  # only for those who mistyped
-        from clawft.errors import did_you_mean
 
         tell(f"weft: agent {agent!r} has no settings, those for all agents apply{did_you_mean(agent, known)}")
 
 
 def settings(options: Options) -> Settings:
-    import msgspec  # loaded already: the settings are made of it
-
     given = tuple(options.mcp_config or ())
     return msgspec.structs.replace(loaded(options).settings, mcp_config=given, strict_servers=options.strict_mcp_config)
 
 
-def sources(options: Options) -> Sources:
-    """Where the servers of this command line are named."""
-    from clawft.config.layers import Sources  # brings the client side's nouns
-
-    told = settings(options)
-    return Sources(told.home, told.workspace, told.agent, told.mcp_config, told.command_folders)
-
-
-def discovered(options: Options) -> Servers:
-    """The servers that the files of this command line name; none is started."""
-    from clawft.config.servers import discover  # only where servers are looked for
-
-    return discover(sources(options))
-
-
 def _say_who_warns() -> None:
     """Warnings go to stderr like our errors do, and begin with our name like they do."""
-    import logging  # the app brings it anyway
-
     if logging.lastResort is not None:
-        logging.lastResort.setFormatter(_concealing())
+        logging.lastResort.setFormatter(_Concealing("weft: %(message)s"))
 
 
-def _concealing() -> logging.Formatter:
+class _Concealing(logging.Formatter):
     """What we log names no secret, steers no terminal and is one line, whoever said it. A traceback is ours."""
-    import logging  # loaded by now
 
-    class Concealing(logging.Formatter):
-        def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is the library's
-            from clawft.cli.screen import one_line  # most programs have nothing to say
-            from clawft.store.concealed_secrets import conceal
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is the library's
+        from clawft.cli.screen import one_line  # most programs have nothing to say
+        from clawft.store.concealed_secrets import conceal
 
-            return one_line(conceal(super().formatMessage(record))[:MAX_LOGGED_CHARS])
+        return one_line(conceal(super().formatMessage(record))[:MAX_LOGGED_CHARS])
 
-        def format(self, record: logging.LogRecord) -> str:
-            from clawft.store.concealed_secrets import conceal  # as above
-            from clawft.wire.visible import visible_text
+    def format(self, record: logging.LogRecord) -> str:
+        from clawft.store.concealed_secrets import conceal  # as above
+        from clawft.wire.visible import visible_text
 
-            return visible_text(conceal(super().format(record)))
-
-    return Concealing("weft: %(message)s")
+        return visible_text(conceal(super().format(record)))
 
 
 def with_app(options: Options, work: Callable[[App], Awaitable[T]], *, servers: bool = True, tool: str = "") -> T:

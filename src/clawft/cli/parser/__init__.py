@@ -43,10 +43,6 @@ class Options(SimpleNamespace):
     """The values of one command line, by name of the option."""
 
 
-Work = Callable[[Options], int]
-"""What a verb does with its options; the number is the exit code."""
-
-
 class Parser:
     usage: str | None = None
     """The first lines of its help, where they cannot be made from the arguments."""
@@ -119,20 +115,17 @@ def _value(word: str, details: Mapping[str, Any]) -> object | None:
 
 
 class Verb:
-    """One thing a command does: what it takes, and where the work is done, which is loaded when it runs."""
+    """One thing a command does: what it takes, and the module that does it, which is loaded when it runs."""
 
-    def __init__(self, summary: str, options: Callable[[Parser], None], work: str | Work) -> None:
-        """`work`: a module with `run`, like `clawft.cli.audit.tail`."""
+    def __init__(self, summary: str, options: Callable[[Parser], None], work: str) -> None:
+        """`work`: a module with `run`, which gets the options and gives the exit code."""
         self.summary = summary
         self.options = options
         self.work = work
 
     def run(self, options: Options) -> int:
-        return (_loaded(self.work) if isinstance(self.work, str) else self.work)(options)
-
-
-def _loaded(module: str) -> Work:
-    return import_module(module).run
+        run: Callable[[Options], int] = import_module(self.work).run
+        return run(options)
 
 
 def unknown(kind: str, word: str, known: Iterable[str], help_line: str) -> WrongUsage:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from clawft.cli.house import discovered
+from clawft.cli.house.sources import discovered
 from clawft.cli.parser import Options
 from clawft.cli.servers.names import no_server
 from clawft.config.layers import FoundServer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from clawft.cli.house import discovered
+from clawft.cli.house.sources import discovered
 from clawft.cli.parser import Options
 from clawft.cli.screen import one_line, print_json, print_table, tell, width
 from clawft.cli.servers.names import NO_SERVERS
