@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 
-from clawft.cli.parser import Parser, Verb, json_option
+from clawft.cli.parser import Parser, Verb, json_option, wrong_value
 
 DEFAULT_LINES = 20
 MAX_LINES = 100_000
@@ -32,9 +32,7 @@ def _tail_options(parser: Parser) -> None:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= MAX_LINES:
-        from argparse import ArgumentTypeError  # only to complain
-
-        raise ArgumentTypeError(f"a number of lines is 1 to {MAX_LINES}, not {text!r}")
+        raise wrong_value(f"a number of lines is 1 to {MAX_LINES}, not {text!r}")
     return int(text)
 
 
@@ -44,10 +42,8 @@ def _moment(text: str) -> float:
     try:
         return moment(text, time.time())
     except ValueError:
-        from argparse import ArgumentTypeError  # only to complain
-
         told = "10m (also s, h, d) for so long ago, or a date in UTC like 2026-07-28 or 2026-07-28T09:30"
-        raise ArgumentTypeError(f"{text!r} is no time: {told}") from None
+        raise wrong_value(f"{text!r} is no time: {told}") from None
 
 
 def _show_options(parser: Parser) -> None:

@@ -4,7 +4,7 @@
 |---|---|
 | everything, from the ground up | `examine` |
 | this machine: programs, folders, files | `checks` |
-| what needs an app to be looked at | `app_checks` |
+| what needs an app to be looked at | `app_checks`; `server_checks` where there are servers |
 | what servers tell the model | `scan` |
 """
 

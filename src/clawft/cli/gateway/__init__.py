@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from clawft.cli.parser import Parser, Verb, common_options
+from clawft.cli.parser import Parser, Verb, common_options, wrong_value
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8765
@@ -32,17 +32,13 @@ def host(text: str) -> str:
     """Without the brackets that an IPv6 address has in a URL. An empty one would be every address of this machine."""
     bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     if not bare:
-        from argparse import ArgumentTypeError  # only to complain
-
-        raise ArgumentTypeError(f"an address is missing; {DEFAULT_HOST} is this machine alone")
+        raise wrong_value(f"an address is missing; {DEFAULT_HOST} is this machine alone")
     return bare
 
 
 def port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= MAX_PORT):
-        from argparse import ArgumentTypeError  # only to complain
-
-        raise ArgumentTypeError(f"a port is 0 to {MAX_PORT}, not {text!r}")
+        raise wrong_value(f"a port is 0 to {MAX_PORT}, not {text!r}")
     return int(text)
 
 

@@ -5,6 +5,7 @@
 | settings, and the app for as long as a command works | here |
 | where servers are named, and which those are | `sources` |
 | servers for a command that ends | `start_servers` |
+| what is logged | `log` |
 | `--mcp-debug` | `trace` |
 """
 
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from clawft.catalog.names import RESERVED
 from clawft.cli.main import begin_loop
 from clawft.cli.parser import Options
 from clawft.config.load import LoadedSettings, load
@@ -28,9 +30,6 @@ from clawft.errors import did_you_mean
 
 if TYPE_CHECKING:  # many commands do without it
     from clawft.app import App
-
-MAX_LOGGED_CHARS = 2_000
-"""Of one warning: most of a longer one was written by somebody else."""
 
 T = TypeVar("T")
 
@@ -78,23 +77,14 @@ def settings(options: Options) -> Settings:
 def _say_who_warns() -> None:
     """Warnings go to stderr like our errors do, and begin with our name like they do."""
     if logging.lastResort is not None:
-        logging.lastResort.setFormatter(_Concealing("weft: %(message)s"))
+        logging.lastResort.setFormatter(_LateFormatter())
 
 
-class _Concealing(logging.Formatter):
-    """What we log names no secret, steers no terminal and is one line, whoever said it. A traceback is ours."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is the library's
-        from clawft.cli.screen import one_line  # most programs have nothing to say
-        from clawft.store.concealed_secrets import conceal
-
-        return one_line(conceal(super().formatMessage(record))[:MAX_LOGGED_CHARS])
-
+class _LateFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        from clawft.store.concealed_secrets import conceal  # as above
-        from clawft.wire.visible import visible_text
+        from clawft.cli.house.log import CONCEALING  # most programs have nothing to say
 
-        return visible_text(conceal(super().format(record)))
+        return CONCEALING.format(record)
 
 
 def with_app(options: Options, work: Callable[[App], Awaitable[T]], *, servers: bool = True, tool: str = "") -> T:
@@ -155,6 +145,4 @@ def _is_built_in(app: App, tool: str) -> bool:
     """
     if not tool or app.settings.names.value == "bare":
         return False
-    from clawft.catalog.names import RESERVED  # loaded with the app
-
     return tool.partition("__")[0] in RESERVED - {"weft"} or app.gateway.tools.find(tool) is not None

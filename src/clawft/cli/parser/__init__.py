@@ -135,6 +135,13 @@ def unknown(kind: str, word: str, known: Iterable[str], help_line: str) -> Wrong
     return WrongUsage(f"unknown {kind}: {word or repr(word)}", hint=f"did you mean {found}?" if found else help_line)
 
 
+def wrong_value(told: str) -> Exception:
+    """What reads the value of an option raises this, in words that follow the name of the option."""
+    from argparse import ArgumentTypeError  # only to complain
+
+    return ArgumentTypeError(told)
+
+
 def missing_verb(command: str, verbs: Iterable[str]) -> WrongUsage:
     return WrongUsage(f"{command} what? One of: {', '.join(verbs)}", hint=f"weft {command} --help")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clawft.app import App
 from clawft.catalog.snapshot import CatalogEntry
+from clawft.config.follow import RUNNING
 from clawft.errors import ToolNotFound, nearest
 
 
@@ -28,7 +29,6 @@ def why_absent(app: App, name: str) -> tuple[str, str] | None:
     if not app.files.name_any:
         return None
     from clawft.cli.house.start_servers import servers_of  # loaded with the servers
-    from clawft.config.follow import RUNNING
     from clawft.config.servers import waits
 
     known = app.servers
