@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.cli.screen.table import cells, cut, fits, lay_out, reflowed, wrapped
+from clawft.cli.screen.paragraph import reflowed
+from clawft.cli.screen.table import cells, cut, fits, lay_out, wrapped
 from tests.requirements import requirement
 
 CELLS = st.text(st.characters(categories=("L", "N", "P", "Zs")), max_size=60)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from clawft.app import App
 from clawft.cli.parser import Options
-from clawft.cli.screen import print_fields, print_json
+from clawft.cli.screen import print_fields
+from clawft.cli.screen.document import print_json
 from clawft.delegate.desk import Desk
 from clawft.delegate.rules import Decision
 from clawft.policy.delegation import Target

@@ -12,7 +12,8 @@ from clawft.cli.approvals.rows import LAUNCH
 from clawft.cli.approvals.texts import lines
 from clawft.cli.house.sources import sources
 from clawft.cli.parser import Options
-from clawft.cli.screen import counted, one_line, paint, print_json, safe, tell, width
+from clawft.cli.screen import counted, one_line, paint, safe, tell, width
+from clawft.cli.screen.document import print_json
 from clawft.cli.screen.table import cells, wrapped
 from clawft.config.launch_approval import shown_launch
 from clawft.config.servers import discover

@@ -13,7 +13,8 @@ from clawft.cli.approvals.book import book
 from clawft.cli.approvals.export import HERE
 from clawft.cli.approvals.rows import cells_of, described
 from clawft.cli.parser import Options
-from clawft.cli.screen import print_json, print_table, tell
+from clawft.cli.screen import print_table, tell
+from clawft.cli.screen.document import print_json
 from clawft.config.places import expanded
 from clawft.errors import ConfigUnreadable, InvalidConfig
 from clawft.guard.approval.book import MAX_FILE_BYTES, parse

@@ -9,7 +9,8 @@ from clawft.cli.approvals.rows import cells_of, described
 from clawft.cli.approvals.waiting import unknown, waiting_servers, waits
 from clawft.cli.house.sources import sources
 from clawft.cli.parser import Options
-from clawft.cli.screen import paint, print_json, print_table, safe, tell
+from clawft.cli.screen import paint, print_table, safe, tell
+from clawft.cli.screen.document import print_json
 
 
 def run(options: Options) -> int:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from clawft.cli.approvals import texts
 from clawft.cli.approvals.rows import LAUNCH, described
 from clawft.cli.parser import Options
-from clawft.cli.screen import one_line, print_fields, print_json, tell
+from clawft.cli.screen import one_line, print_fields, tell
+from clawft.cli.screen.document import print_json
 from clawft.policy.approval import Approval
 from clawft.policy.pin import INSTRUCTIONS
 

@@ -8,7 +8,8 @@ import msgspec
 
 from clawft.cli.audit.lines import members_of
 from clawft.cli.parser import Options
-from clawft.cli.screen import one_line, print_fields, print_json
+from clawft.cli.screen import one_line, print_fields
+from clawft.cli.screen.document import print_json
 from clawft.config.places import audit_file, home_folder
 from clawft.errors import ClawftError
 from clawft.store.journal_reading import find

@@ -12,7 +12,8 @@ from clawft.cli.audit import DEFAULT_LINES, MAX_LINES
 from clawft.cli.audit.lines import members_of
 from clawft.cli.audit.search import AuditSearch
 from clawft.cli.parser import Options
-from clawft.cli.screen import one_line, print_json_line, print_rows_below, print_table, tell, width
+from clawft.cli.screen import one_line, print_rows_below, print_table, tell, width
+from clawft.cli.screen.document import print_json_line
 from clawft.config.places import audit_file, home_folder
 from clawft.store.journal_tail import JournalTail
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from clawft.cli.parser import Options
-from clawft.cli.screen import counted, print_json, tell
+from clawft.cli.screen import counted, tell
+from clawft.cli.screen.document import print_json
 from clawft.config.places import audit_file, home_folder
 from clawft.store.journal_reading import BrokenJournal, IntactJournal, verify
 

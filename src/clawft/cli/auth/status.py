@@ -9,7 +9,8 @@ from clawft.auth.tokens import Login
 from clawft.auth.vault import Vault
 from clawft.cli.auth.logins import no_such, vault
 from clawft.cli.parser import Options
-from clawft.cli.screen import one_line, print_json, print_table, tell
+from clawft.cli.screen import one_line, print_table, tell
+from clawft.cli.screen.document import print_json
 from clawft.errors import ClawftError
 from clawft.store.concealed_secrets import conceal
 from clawft.wire.secrets import mask_url

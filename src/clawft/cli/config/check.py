@@ -7,7 +7,8 @@ from pathlib import Path
 
 from clawft.cli.config.warnings import warnings_of
 from clawft.cli.parser import Options
-from clawft.cli.screen import paint, print_json, safe
+from clawft.cli.screen import paint, safe
+from clawft.cli.screen.document import print_json
 from clawft.config.layers import Sources
 from clawft.config.load import load, problems
 from clawft.config.places import home_folder, servers_folder, stray_files

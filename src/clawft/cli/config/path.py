@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from clawft.cli.parser import Options
-from clawft.cli.screen import print_json, print_table
+from clawft.cli.screen import print_table
+from clawft.cli.screen.document import print_json
 from clawft.config.places import home_folder, server_files, spelled_in_text
 
 

@@ -9,7 +9,8 @@ import msgspec
 from clawft.cli.house import loaded
 from clawft.cli.house.sources import discovered
 from clawft.cli.parser import Options
-from clawft.cli.screen import paint, print_json, safe
+from clawft.cli.screen import paint, safe
+from clawft.cli.screen.document import print_json
 from clawft.cli.screen.table import cells
 from clawft.config.layers import FoundServer
 from clawft.config.load import LoadedSettings

@@ -12,7 +12,8 @@ from clawft.app import App
 from clawft.cli.house import show_with_app
 from clawft.cli.parser import Options
 from clawft.cli.parser.arguments import arguments
-from clawft.cli.screen import one_line, paint, print_json, print_paragraph, print_table
+from clawft.cli.screen import one_line, paint, print_paragraph, print_table
+from clawft.cli.screen.document import print_json
 from clawft.cli.tools.finding import not_found
 from clawft.guard.security import resolve_host
 from clawft.model import Allow, Ask, Deny, Grant, Verdict

@@ -12,7 +12,8 @@ from clawft.cli.house import show_with_app
 from clawft.cli.parser import Options, WrongUsage
 from clawft.cli.parser.arguments import arguments
 from clawft.cli.prompts.schema import schema_of
-from clawft.cli.screen import one_line, paint, print_json
+from clawft.cli.screen import one_line, paint
+from clawft.cli.screen.document import print_json
 from clawft.cli.screen.questions import way_back
 from clawft.cli.screen.reply import PROGRESS_WANTED, print_text, texts_of
 from clawft.errors import ToolNotFound, nearest, quoted

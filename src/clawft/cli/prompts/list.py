@@ -9,7 +9,8 @@ import msgspec
 from clawft.app import App
 from clawft.cli.house import show_with_app
 from clawft.cli.parser import Options
-from clawft.cli.screen import one_line, print_json, print_table, tell
+from clawft.cli.screen import one_line, print_table, tell
+from clawft.cli.screen.document import print_json
 from clawft.gateway.offer.prompts import NamedPrompt
 from clawft.model import Prompt
 

@@ -2,10 +2,12 @@
 
 | what | where |
 |---|---|
-| text, JSON, steps | here |
+| text, tables, steps | here |
+| JSON | `document` |
 | rows as aligned lines, and their columns | `table` |
+| what is broken between words | `paragraph` |
 | what a tool gave back; the line that says a call still runs | `reply` |
-| what is asked at a terminal | `questions`, `form` |
+| what is asked at a terminal | `questions`; `filling` for a `form` |
 """
 
 from __future__ import annotations
@@ -13,7 +15,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, TextIO
+
+from clawft.cli.screen.table import GAP, SHARE_OF_LAST, cells, fits, lay_out, padded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing alone costs more than all that `weft --help` needs
+    from typing import TextIO
 
 PIPE_WIDTH = 0
 """No width: a pipe takes lines of any length."""
@@ -62,32 +69,11 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def print_json(document: Any, *, guarded: bool = False) -> None:
-    """One document, readable. `guarded`: what may be hidden in it was seen to, or is meant to stay."""
-    import msgspec  # only for --json
-
-    from clawft.wire.visible import make_visible
-
-    encoded = msgspec.json.encode(document, enc_hook=str)
-    print(msgspec.json.format(encoded if guarded else make_visible(encoded), indent=2).decode())
-
-
-def print_json_line(document: Any) -> None:
-    """One document of many: each has a line of its own."""
-    import msgspec  # only for --json
-
-    from clawft.wire.visible import make_visible
-
-    print(make_visible(msgspec.json.encode(document)).decode())
-
-
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, wrap: bool = False) -> None:
     """Aligned columns that fit the terminal: the last one is cut, or wrapped below itself if asked.
 
     Where a terminal is too narrow for so many columns, each row becomes a list of its own.
     """
-    from clawft.cli.screen.table import fits, lay_out  # only for tables
-
     shown = [[safe(cell) for cell in row] for row in rows]
     if not fits(head, shown, width()):
         _print_lists(head, shown)
@@ -98,8 +84,6 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, wrap: boo
 
 def print_rows_below(head: Sequence[str], above: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> None:
     """Further rows of a table that was printed before, as they would stand in it."""
-    from clawft.cli.screen.table import fits, lay_out  # only for tables
-
     shown = [[safe(cell) for cell in row] for row in (*above, *rows)]
     if fits(head, shown, width()):
         print(*lay_out(head, shown, width())[-len(rows) :], sep="\n")
@@ -116,8 +100,6 @@ def _print_lists(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def print_fields(fields: Sequence[tuple[str, str]]) -> None:
     """`name  value`, one per line, empty ones left out; long values continue below themselves."""
-    from clawft.cli.screen.table import lay_out  # only for tables
-
     shown = [(name, safe(value)) for name, value in fields if value]
     for line in lay_out((), shown, width(), wrap=True):
         print(line)
@@ -125,8 +107,6 @@ def print_fields(fields: Sequence[tuple[str, str]]) -> None:
 
 def print_steps(said: Sequence[tuple[str, str, str]]) -> None:
     """`name  what is wrong`, and below it the command that is the next step. Names that are long stand above."""
-    from clawft.cli.screen.table import GAP, SHARE_OF_LAST, cells, padded  # only for tables
-
     size = max((cells(safe(name)) for name, _, _ in said), default=0)
     is_above = 0 < width() < size * SHARE_OF_LAST
     for name, text, step in said:
@@ -144,7 +124,7 @@ def print_step(command: str, indent: int) -> None:
 
 def print_paragraph(text: str) -> None:
     """Foreign text, broken between words where the terminal ends."""
-    from clawft.cli.screen.table import lay_out, reflowed  # only for tables
+    from clawft.cli.screen.paragraph import reflowed  # only for paragraphs
 
     shown = safe(text.strip())
     for line in lay_out((), [(reflowed(shown) if width() else shown,)], width(), wrap=True):
@@ -156,8 +136,7 @@ def tell_paragraph(text: str) -> None:
 
     What begins with a bar is somebody else's: so does what it is broken into, or it could pass for words of ours.
     """
-    from clawft.cli.screen.table import lay_out  # only for those who are asked
-    from clawft.guard.asking import BAR
+    from clawft.guard.asking import BAR  # only for those who are asked
 
     columns = width(sys.stderr)
     for line in safe(text).split("\n"):
@@ -170,7 +149,7 @@ def tell(text: str) -> None:
     """For the person, beside the output: on stderr, so that a pipe stays clean."""
     columns = width(sys.stderr)
     if columns:
-        from clawft.cli.screen.table import folded  # only at a terminal
+        from clawft.cli.screen.paragraph import folded  # only at a terminal
 
         text = folded(text, columns)
     print(text, file=sys.stderr, flush=True)

@@ -7,22 +7,17 @@ import select
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
-from clawft.cli.parser import WrongUsage
 from clawft.cli.screen import is_terminal, safe, tell, tell_paragraph
 from clawft.cli.screen.reply import WaitingTalk
 from clawft.model import Caller, Capabilities, Question
 
-if TYPE_CHECKING:  # few servers ask
-    from clawft.cli.screen.form import FormField
-
 TICK_SECONDS = 0.1
 MAX_TRIES = 3
 NO = ("", "n", "no")
-FILL_IN = "fill it in"
 DECLINED: Mapping[str, Any] = {"action": "decline"}
 
 
@@ -83,54 +78,22 @@ class AskingTalk(WaitingTalk):
 
 
 async def _one_of(name: str, values: Sequence[Any]) -> Mapping[str, Any] | None:
-    chosen = await _chosen(values)
+    chosen = await choose(values)
     return None if chosen is None else {name: chosen}
 
 
 async def _filled_in(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """None if the person does not want to, or gives up."""
-    from clawft.cli.screen.form import fields_of  # few servers ask
+    from clawft.cli.screen.filling import filled_in  # few servers ask
 
-    if await _chosen((FILL_IN,)) is None:
-        return None
-    content: dict[str, Any] = {}
-    for field in fields_of(schema):
-        answer = await _answer_to(field)
-        if answer is None:
-            tell("not sent")
-            return None
-        content |= answer
-    return content
+    return await filled_in(schema)
 
 
-async def _answer_to(field: FormField) -> Mapping[str, Any] | None:
-    """What it is to be, nothing if it is left out; None for somebody who gives up. What the server says has a bar."""
-    from clawft.cli.screen.form import asked, read  # loaded by now
-    from clawft.guard.asking import BAR
-
-    if field.about:
-        tell_paragraph("".join(f"{BAR}{line}\n" for line in field.about.splitlines()).rstrip("\n"))
-    offered = "  ".join(f"[{at}] {safe(choice.shown)}" for at, choice in enumerate(field.choices, 1))
-    for _ in range(MAX_TRIES):
-        tell(f"{safe(asked(field))} {offered}".rstrip())
-        typed = await _line()
-        if not typed:  # Ctrl-D
-            return None
-        if not typed.strip() and (field.has_default or not field.required):
-            return {field.name: field.expected["default"]} if field.has_default else {}
-        try:
-            return {field.name: read(field, typed.strip())}
-        except WrongUsage as wrong:
-            tell(safe(wrong.message))
-    return None
-
-
-async def _chosen(values: Sequence[Any]) -> Any:
+async def choose(values: Sequence[Any]) -> Any:
     """One of the values, or None for no. Whoever types something else may have meant yes: they are asked again."""
     offered = "  ".join(f"[{at}] {safe(_words(value))}" for at, value in enumerate(values, 1))
     for _ in range(MAX_TRIES):
         tell(f"{offered}  [Enter] no")
-        answer = (await _line()).strip()
+        answer = (await typed_line()).strip()
         if answer.lower() in NO:
             return None
         for at, value in enumerate(values, 1):
@@ -163,7 +126,7 @@ def _forget_what_was_typed() -> None:
         termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
 
-async def _line() -> str:
+async def typed_line() -> str:
     """What the person types; the loop turns meanwhile, so that Ctrl-C ends us."""
     while not select.select([sys.stdin], [], [], 0)[0]:  # noqa: ASYNC110 - a terminal has no event on every system
         await asyncio.sleep(TICK_SECONDS)

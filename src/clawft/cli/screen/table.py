@@ -6,7 +6,6 @@ take the room of all others stands above its row, on as many lines as it needs. 
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -26,11 +25,6 @@ Row = Sequence[str]
 
 _EMOJI = "\ufe0f"
 """Makes a picture of the letter before it, which is twice as wide then."""
-
-_TYPED_OR_WORD = re.compile(r"^ *(?:hint: )?weft .*| *`[^`]*`\S*| *\(weft [^()]*\)\S*| *[^ ]+| +$")
-"""What is to be typed, or a word, with the blanks before it."""
-
-_INSIDE = r"(?<=[^\s:])\n(?=[\w(`'\"])(?!\d+[.)] )"
 
 
 def lay_out(head: Row, rows: Sequence[Row], width: int, *, wrap: bool = False) -> list[str]:
@@ -116,11 +110,6 @@ def cut(text: str, size: int) -> str:
     return kept.rstrip() + "…"
 
 
-def reflowed(text: str) -> str:
-    """Line ends inside a paragraph become blanks; empty lines, lists and indented lines stay."""
-    return re.sub(_INSIDE, " ", text)
-
-
 def wrapped(text: str, size: int) -> list[str]:
     """Broken between words; a word that is too long is broken inside. Line ends of the text stay."""
     return [line for part in text.split("\n") for line in _wrapped_line(part, size)] or [""]
@@ -137,22 +126,6 @@ def _wrapped_line(text: str, size: int) -> Iterator[str]:
             yield line
         *whole, line = _pieces(word, size)
         yield from whole
-    yield line
-
-
-def folded(text: str, width: int) -> str:
-    """Broken between words, and commands not at all: a terminal breaks what is longer, and gives it back whole."""
-    return "\n".join(line for part in text.split("\n") for line in _folded_line(part, width)) if width else text
-
-
-def _folded_line(text: str, width: int) -> Iterator[str]:
-    line = ""
-    for word in _TYPED_OR_WORD.findall(text):
-        if line and cells(line + word) > width:
-            yield line
-            line = word.lstrip(" ")
-        else:
-            line += word
     yield line
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from clawft.cli.parser import Options
-from clawft.cli.screen import one_line, paint, print_json, print_table, tell
+from clawft.cli.screen import one_line, paint, print_table, tell
+from clawft.cli.screen.document import print_json
 from clawft.cli.servers.files import write
 from clawft.config.imports import Candidate, find
 from clawft.config.other_programs import PROGRAMS, WORKSPACE, UserFolders

@@ -16,7 +16,8 @@ import msgspec
 from clawft.app import App
 from clawft.cli.house import with_app
 from clawft.cli.parser import Options, WrongUsage
-from clawft.cli.screen import one_line, print_json, tell
+from clawft.cli.screen import one_line, tell
+from clawft.cli.screen.document import print_json
 from clawft.cli.servers.connection import connected, debugging, outcome
 from clawft.cli.servers.files import keep
 from clawft.cli.servers.found import found_to_start, spec_to_start

@@ -7,7 +7,8 @@ from typing import Any
 
 from clawft.cli.house.sources import discovered
 from clawft.cli.parser import Options
-from clawft.cli.screen import one_line, print_json, print_table, tell, width
+from clawft.cli.screen import one_line, print_table, tell, width
+from clawft.cli.screen.document import print_json
 from clawft.cli.servers.names import NO_SERVERS
 from clawft.config.layers import FoundServer
 from clawft.config.servers import Servers, told, waits

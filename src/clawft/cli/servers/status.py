@@ -15,7 +15,8 @@ from clawft.app.status_socket import RunningWeft, StatusQuestion, mark_of, runni
 from clawft.cli.house import settings, with_app
 from clawft.cli.house.start_servers import SETTLE_SECONDS
 from clawft.cli.parser import Options
-from clawft.cli.screen import is_terminal, paint, print_json, tell, width
+from clawft.cli.screen import is_terminal, paint, tell, width
+from clawft.cli.screen.document import print_json
 from clawft.cli.screen.reply import WaitingTalk
 from clawft.cli.servers.names import no_server
 from clawft.cli.servers.status_table import print_one, print_rows, print_table_of

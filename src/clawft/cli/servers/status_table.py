@@ -6,18 +6,8 @@ from collections.abc import Sequence
 
 from clawft.app.server_rows import ServerRow
 from clawft.cli.parser import Options
-from clawft.cli.screen import (
-    one_line,
-    paint,
-    print_fields,
-    print_json,
-    print_step,
-    print_steps,
-    print_table,
-    safe,
-    tell,
-    width,
-)
+from clawft.cli.screen import one_line, paint, print_fields, print_step, print_steps, print_table, safe, tell, width
+from clawft.cli.screen.document import print_json
 from clawft.cli.servers.names import NO_SERVERS
 
 SHOWN_STDERR_LINES = 20

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from clawft.app import App
 from clawft.cli.house import with_app
 from clawft.cli.parser import Options, WrongUsage
-from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table
+from clawft.cli.screen import one_line, paint, print_fields, print_table
+from clawft.cli.screen.document import print_json
 from clawft.cli.servers.connection import connected, outcome
 from clawft.cli.servers.found import spec_to_start
 from clawft.errors import NotConnected

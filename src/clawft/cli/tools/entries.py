@@ -9,7 +9,8 @@ from typing import Any
 from clawft.catalog.snapshot import CatalogEntry
 from clawft.catalog.surface import cost_of, tokens_of
 from clawft.cli.parser import Options
-from clawft.cli.screen import one_line, print_json, print_table, tell
+from clawft.cli.screen import one_line, print_table, tell
+from clawft.cli.screen.document import print_json
 from clawft.cli.tools.flags import flags
 
 _SENTENCE_END = re.compile(r"\. (?=[^a-z])")
