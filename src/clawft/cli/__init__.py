@@ -16,8 +16,10 @@
 | settings and rules | `config`, `policy` |
 | the record of calls | `audit` |
 | what is in order | `doctor` |
-| lines to try | `examples` |
+| help, with lines to try | `help`, `examples` |
 
-A command is a module with `VERBS`; it loads what it needs when it runs, so that help and a start are quick. To add one:
-such a module, a row in `COMMANDS`, and lines in `examples`.
+A command is a folder. What its verbs take, `VERBS`, stands in its `__init__` and imports little but `parser`, so that
+help, Tab and mistakes are quick; what a verb does is a module with `run` and ordinary imports, which is loaded when the
+verb runs. An import inside a function says what makes it rare. To add a command: such a folder, a row in `COMMANDS`,
+and lines in `examples`.
 """
