@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clawft.app import App
+from clawft.cli.house import with_app
 from clawft.cli.parser import Options
 from clawft.cli.screen import print_fields
 from clawft.cli.screen.document import print_json
@@ -11,7 +12,11 @@ from clawft.delegate.rules import Decision
 from clawft.policy.delegation import Target
 
 
-async def explain(app: App, options: Options) -> int:
+def explain(options: Options) -> int:
+    return with_app(options, lambda app: _explain(app, options))
+
+
+async def _explain(app: App, options: Options) -> int:
     desk = app.desk
     decision, missing = decided(desk, app, options), desk.missing(app.caller)
     if options.json:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from clawft.cli.house import with_app
 from clawft.cli.parser import Options, WrongUsage
 from clawft.config.places import expanded
 
@@ -22,10 +21,10 @@ def run(options: Options) -> int:
     if options.explain:
         from clawft.cli.agent.explain import explain  # a task that is none needs no house
 
-        return with_app(options, lambda app: explain(app, options))
-    from clawft.cli.agent.work import until_ended  # as above, and an explanation does without it
+        return explain(options)
+    from clawft.cli.agent.work import work  # as above, and an explanation does without it
 
-    return with_app(options, lambda app: until_ended(app, options, scenario))
+    return work(options, scenario)
 
 
 def _task(options: Options) -> str:

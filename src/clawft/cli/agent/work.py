@@ -13,6 +13,7 @@ from clawft._version import __version__
 from clawft.app import App
 from clawft.cli.agent.explain import decided
 from clawft.cli.agent.screen import RunScreen, screen_for
+from clawft.cli.house import with_app
 from clawft.cli.parser import Options
 from clawft.cli.screen.questions import AskingTalk, can_ask
 from clawft.config.places import agent_folder
@@ -29,7 +30,11 @@ from clawft.delegate.turns import mended
 TERMINATED = 128 + signal.SIGTERM
 
 
-async def until_ended(app: App, options: Options, scenario: Scenario | None) -> int:
+def work(options: Options, scenario: Scenario | None) -> int:
+    return with_app(options, lambda app: _until_ended(app, options, scenario))
+
+
+async def _until_ended(app: App, options: Options, scenario: Scenario | None) -> int:
     """Ctrl-C and SIGTERM cancel the run; servers are stopped and the transcript is whole in any case."""
     me = asyncio.current_task()
     terminated: list[int] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clawft.cli.approvals.book import NOTHING_APPROVED, book, nothing_approved
 from clawft.cli.approvals.meant import is_named
@@ -17,9 +17,11 @@ from clawft.cli.screen.document import print_json
 from clawft.cli.screen.table import cells, wrapped
 from clawft.config.launch_approval import shown_launch
 from clawft.config.servers import discover
-from clawft.guard.approval.offers import OfferedTools
 from clawft.policy.approval import Approval, approved_text
 from clawft.policy.pin import ShownText, changed, pin, shown_tool
+
+if TYPE_CHECKING:  # servers are started for them, or they are not needed
+    from clawft.guard.approval.offers import OfferedTools
 
 PIPE_COLUMNS = 120
 

@@ -9,7 +9,6 @@ from clawft.cli.approvals.book import book
 from clawft.cli.house.sources import sources
 from clawft.cli.parser import Options
 from clawft.cli.servers.names import no_server
-from clawft.config.launch_approval import grant_command, has_changed
 from clawft.config.layers import FoundServer
 from clawft.config.servers import discover, told
 from clawft.errors import ClawftError
@@ -29,6 +28,8 @@ def unknown(server: str, options: Options) -> ClawftError | None:
 
 
 def waits(name: str, found: FoundServer, options: Options) -> dict[str, Any]:
+    from clawft.config.launch_approval import grant_command, has_changed  # only where something waits
+
     return {
         "server": name,
         "starts": told(found.spec),

@@ -2,7 +2,7 @@
 
 | what | where |
 |---|---|
-| the last calls, and those somebody looks for | `tail`, with `search` |
+| the last calls, and those somebody looks for | `tail`, with `search`; `moment` reads since when |
 | one line whole | `show`; `lines` is what a line is as data |
 | whether anybody touched it | `verify` |
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 
+from clawft.cli.audit.moment import moment
 from clawft.cli.parser import Parser, Verb, json_option, wrong_value
 
 DEFAULT_LINES = 20
@@ -37,8 +38,6 @@ def _count(text: str) -> int:
 
 
 def _moment(text: str) -> float:
-    from clawft.cli.audit.search import moment  # only where somebody says since when
-
     try:
         return moment(text, time.time())
     except ValueError:

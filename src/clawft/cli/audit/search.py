@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
@@ -14,17 +13,7 @@ from clawft.policy.globs import any_matches
 LATE_SECONDS = 3600.0
 """Lines may be written so much later than they happened, behind others: a disk was full, say."""
 
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _REFUSED, _FAILED = ("deny", "hidden"), ("error", "failed", "lost", "unreadable")
-_AGO = re.compile(r"(\d{1,6})([smhd])")
-
-
-def moment(text: str, now: float) -> float:
-    """`10m` ago, or a date, in UTC if it does not say. Raises ValueError."""
-    if ago := _AGO.fullmatch(text):
-        return now - int(ago[1]) * _SECONDS[ago[2]]
-    when = datetime.fromisoformat(text)
-    return (when if when.tzinfo is not None else when.replace(tzinfo=UTC)).timestamp()
 
 
 class AuditSearch(Struct, frozen=True):

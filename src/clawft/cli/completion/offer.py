@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ from msgspec import Raw, Struct
 
 from clawft.app import App
 from clawft.catalog.names import accepted, exported
+from clawft.cli.completion.arguments import argument_words
 from clawft.cli.house import with_app
 from clawft.cli.parser import Options
 from clawft.cli.prompts.schema import schema_of
@@ -62,6 +63,9 @@ class KnownOffer:
             return msgspec.json.decode(entry.tool.input_schema, type=dict[str, Any])
         return next((each.input_schema for each in self._called("tools", tool)), EMPTY)
 
+    def arguments_of_tool(self, tool: str, given: Sequence[str], begun: str) -> Iterator[str]:
+        return argument_words(self.schema_of(tool), given, begun)
+
     def prompts(self) -> Iterator[str]:
         yield from (each.name for each in self._app.gateway.prompts.visible(self._app.caller))
         yield from (self._spelled(origin, each.name) for origin, each in self._remembered("prompts"))
@@ -71,6 +75,9 @@ class KnownOffer:
             return schema_of(self._app.gateway.prompts.find(self._app.caller, prompt).said.arguments)
         except ToolNotFound:
             return schema_of(next((each.arguments for each in self._called("prompts", prompt)), ()))
+
+    def arguments_of_prompt(self, prompt: str, given: Sequence[str], begun: str) -> Iterator[str]:
+        return argument_words(self.arguments_of(prompt), given, begun)
 
     def resources(self) -> Iterator[str]:
         yield from (each.uri for _, each in self._app.gateway.resources.owned(self._app.caller))

@@ -93,14 +93,14 @@ def _tool_and_arguments(line: TypedLine, begun: str) -> Iterable[str]:
     if not line.words:
         return _tool(line, begun)
     name, *given = line.words
-    return _asked(line, lambda known: _arguments(known.schema_of(name), given, begun))
+    return _asked(line, lambda known: known.arguments_of_tool(name, given, begun))
 
 
 def _prompt_and_arguments(line: TypedLine, begun: str) -> Iterable[str]:
     if not line.words:
         return _asked(line, lambda known: known.prompts())
     name, *given = line.words
-    return _asked(line, lambda known: _arguments(known.arguments_of(name), given, begun))
+    return _asked(line, lambda known: known.arguments_of_prompt(name, given, begun))
 
 
 def _resource(line: TypedLine, begun: str) -> Iterable[str]:
@@ -128,12 +128,6 @@ def _asked(line: TypedLine, ask: Callable[[KnownOffer], Iterable[str]]) -> Itera
     from clawft.cli.completion.offer import asked  # brings the whole house
 
     return asked(line.options, ask)
-
-
-def _arguments(schema: Mapping[str, Any], given: Sequence[str], begun: str) -> Iterable[str]:
-    from clawft.cli.completion.arguments import argument_words  # only where a tool or prompt takes some
-
-    return argument_words(schema, given, begun)
 
 
 OFFERS: Mapping[str, Offers] = {

@@ -4,7 +4,7 @@
 |---|---|
 | which are configured, and where | `list` |
 | how they are | `status`; `status_table` is how it is shown |
-| connect to one, and time each step | `test`, over a `connection` of its own and a `timed_link` |
+| connect to one, and time each step | `test`, a `trial` over a `connection` of its own and a `timed_link` |
 | what may keep it from its work | `sandbox_hint` |
 | a sandbox from what it does | `learn`, in a cell of `watched_cells` |
 | write one down | `add`; `clear_secrets` refuses what no file is to hold |

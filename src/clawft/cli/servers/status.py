@@ -8,10 +8,10 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clawft.app import App
 from clawft.app.server_rows import ServerRow, server_rows
-from clawft.app.status_socket import RunningWeft, StatusQuestion, mark_of, running_wefts
 from clawft.cli.house import settings, with_app
 from clawft.cli.house.start_servers import SETTLE_SECONDS
 from clawft.cli.parser import Options
@@ -21,6 +21,9 @@ from clawft.cli.screen.reply import WaitingTalk
 from clawft.cli.servers.names import no_server
 from clawft.cli.servers.status_table import print_one, print_rows, print_table_of
 from clawft.config.places import running_folder
+
+if TYPE_CHECKING:  # often none runs
+    from clawft.app.status_socket import RunningWeft
 
 REDRAW_SECONDS = 1.0
 CLEAR = "\x1b[H\x1b[J"
@@ -56,6 +59,8 @@ def _running_here(options: Options) -> list[RunningWeft]:
     chosen = settings(options)
     if not running_folder(chosen.home).is_dir():
         return []
+    from clawft.app.status_socket import StatusQuestion, mark_of, running_wefts  # only where some weft runs
+
     asked = StatusQuestion(str(Path.cwd()))
     own, given = (str(chosen.workspace), chosen.agent), mark_of(chosen.mcp_config)
     wefts = asyncio.run(running_wefts(chosen.home, asked))
