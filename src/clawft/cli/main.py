@@ -12,6 +12,8 @@ import io
 import os
 import sys
 
+from clawft._version import __version__
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing alone costs more than all that `weft --version` needs
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -212,8 +214,6 @@ OPTIONS: Mapping[str, str] = {"--version": "Print the version", "--help": "Print
 
 
 def _print_version() -> int:
-    from clawft._version import __version__  # only for those who ask
-
     print(f"weft {__version__}")
     return OK
 

@@ -15,7 +15,6 @@ from clawft.cli.screen.table import cells
 from clawft.config.layers import FoundServer
 from clawft.config.load import LoadedSettings
 from clawft.config.secrecy import masked_url, masked_values, masked_words
-from clawft.config.server_text import toml_key, toml_value
 
 
 def run(options: Options) -> int:
@@ -37,6 +36,8 @@ def run(options: Options) -> int:
 
 def _table(found: FoundServer) -> str:
     """One server on one line. References to secrets are shown, as they stand; what looks like a secret is not."""
+    from clawft.config.server_text import toml_key, toml_value  # only where there are servers
+
     return f"mcp_servers.{toml_key(found.spec.name)} = {toml_value(masked(found))}"
 
 

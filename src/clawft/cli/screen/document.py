@@ -6,15 +6,19 @@ from typing import Any
 
 import msgspec
 
-from clawft.wire.visible import make_visible
-
 
 def print_json(document: Any, *, guarded: bool = False) -> None:
     """One document, readable. `guarded`: what may be hidden in it was seen to, or is meant to stay."""
     encoded = msgspec.json.encode(document, enc_hook=str)
-    print(msgspec.json.format(encoded if guarded else make_visible(encoded), indent=2).decode())
+    print(msgspec.json.format(encoded if guarded else _visible(encoded), indent=2).decode())
 
 
 def print_json_line(document: Any) -> None:
     """One document of many: each has a line of its own."""
-    print(make_visible(msgspec.json.encode(document)).decode())
+    print(_visible(msgspec.json.encode(document)).decode())
+
+
+def _visible(encoded: bytes) -> bytes:
+    from clawft.wire.visible import make_visible  # only for --json
+
+    return make_visible(encoded)

@@ -3,7 +3,7 @@
 | what | where |
 |---|---|
 | many tools | `list`, `search`; `entries` are rows of both, `flags` what a tool says of itself |
-| one tool | `show`, `call`; `finding` says why there is none |
+| one tool | `show`, `call`; `finding` one by its name; `absence`: why a server has none |
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from clawft.app import App
 from clawft.catalog.snapshot import CatalogEntry
-from clawft.config.follow import RUNNING
 from clawft.errors import ToolNotFound, nearest
 
 
@@ -28,19 +27,6 @@ def why_absent(app: App, name: str) -> tuple[str, str] | None:
     """Why the server that this name speaks of has no tools now, and what to do about it."""
     if not app.files.name_any:
         return None
-    from clawft.cli.house.start_servers import servers_of  # loaded with the servers
-    from clawft.config.servers import waits
+    from clawft.cli.tools.absence import reason_of  # only where there are servers
 
-    known = app.servers
-    down = {each.name for each in app.pool.status() if each.status not in RUNNING and not each.rests}
-    for server in servers_of(name, (*known.found, *known.waiting, *known.refused)):
-        if server in known.waiting:
-            told = waits(server, known.waiting[server])
-            return told.message, told.hint
-        if server in known.refused:
-            return known.refused[server].error.message, known.refused[server].error.hint
-        if not known.found[server].spec.enabled:
-            return f"{server} is switched off", f"weft servers enable {server}"
-        if server in down:
-            return f"{server} is not connected", f"weft servers test {server}"
-    return None
+    return reason_of(app, name)
