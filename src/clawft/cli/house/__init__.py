@@ -81,6 +81,8 @@ def _say_who_warns() -> None:
 
 
 class _LateFormatter(logging.Formatter):
+    """What it takes to say something is loaded when there is something to say."""
+
     def format(self, record: logging.LogRecord) -> str:
         from clawft.cli.house.log import CONCEALING  # most programs have nothing to say
 
