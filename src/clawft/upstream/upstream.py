@@ -32,6 +32,7 @@ from clawft.upstream.offer.server_offer import ServerOffer
 from clawft.upstream.session.capabilities import declared
 from clawft.upstream.session.opening import open_session
 from clawft.upstream.session.session import Session
+from clawft.upstream.slots import GIVING_WAY_SECONDS
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import GIVEN_UP, ServerEvent, ServerState, move
 from clawft.wire.jsonrpc.messages import Notification, Request
@@ -168,10 +169,10 @@ class Upstream:
         try:
             async with asyncio.timeout(seconds):
                 while self.state is ServerState.PENDING or self._comeback.trying:
-                    self._surroundings.slots.claim(self, self.spec.name)
+                    has_place = self._surroundings.slots.claim(self)
                     self._wanted.set()
                     self._changed.clear()
-                    await self._changed.wait()
+                    await (self._changed.wait() if has_place else self._place())
         except TimeoutError:
             raise self._absent(seconds) from None
         finally:
@@ -179,6 +180,16 @@ class Upstream:
         if self.session is None:
             raise self._absent()
         return self.session
+
+    async def _place(self) -> None:
+        """All are in use: one of them may be idle in a moment. Raises NotConnected, naming the limit, if none is."""
+        slots = self._surroundings.slots
+        try:
+            async with asyncio.timeout(GIVING_WAY_SECONDS):
+                await self._changed.wait()
+        except TimeoutError:
+            if not slots.has(self):
+                raise slots.full(self.spec.name) from None
 
     @property
     def is_unknown(self) -> bool:
