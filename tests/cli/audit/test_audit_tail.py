@@ -6,12 +6,14 @@ import json
 import signal
 import subprocess
 import time
+import tracemalloc
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from clawft.cli.main import main
 from clawft.store.journal import Journal
 from tests.requirements import requirement
 
@@ -91,6 +93,24 @@ def test_whoever_finds_nothing_is_told_what_was_looked_for(run: Any, written: Jo
     done = run("audit", "tail", "--server", "nope", "--errors")
     assert (done.code, done.out) == (0, "")
     assert done.err == "no recorded call is of the server nope and went wrong; weft audit tail shows the last of all\n"
+
+
+@requirement("GUARD-11")
+def test_of_what_is_found_no_more_is_kept_than_is_shown(
+    written: Journal, journal: Journal, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A long audit has hundreds of megabytes."""
+    for number in range(20):
+        journal.append([noted(f"{number}-{each}", "notes__list", client="x" * 4_000) for each in range(50)])
+    assert main(["audit", "tail", "-n", "1"]) == 0  # with all that is loaded once
+    tracemalloc.start()
+    try:
+        assert main(["audit", "tail", "--since", "1h"]) == 0
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(capfd.readouterr().out.splitlines()) > 1_000
+    assert peak < 1_000 * 4_000 / 2
 
 
 # ── following ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -33,10 +33,11 @@ def run(options: Options) -> int:
     search = AuditSearch(options.server, options.tool, options.caller, options.since, errors=options.errors)
     journal = JournalTail(audit_file(home_folder()))
     count = options.lines or (DEFAULT_LINES if options.since is None else MAX_LINES)
-    found = [*islice(search.among(map(members_of, journal.newest_first())), count)][::-1]
+    keep = msgspec.json.encode if options.json else _row
+    found = [*islice(map(keep, search.among(map(members_of, journal.newest_first()))), count)][::-1]
     if not found:
         tell(search.nothing_found())
-    shown = _show_all(found, options)
+    shown = _show_all(found)
     while options.follow:
         sys.stdout.flush()
         time.sleep(LOOK_SECONDS)
@@ -47,13 +48,14 @@ def run(options: Options) -> int:
 # ── what is shown ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _show_all(lines: Iterable[Line], options: Options) -> list[Row]:
+def _show_all(found: Sequence[Row | bytes]) -> list[Row]:
     """The rows that a table has now."""
-    if options.json:
-        for line in lines:
-            print_json_line(line)
-        return []
-    rows = [_row(line) for line in lines]
+    rows: list[Row] = []
+    for line in found:
+        if isinstance(line, bytes):
+            print_json_line(msgspec.Raw(line))
+        else:
+            rows.append(line)
     if rows:
         print_table(HEAD, rows)
     return rows[-ROWS_ABOVE:]
@@ -61,9 +63,9 @@ def _show_all(lines: Iterable[Line], options: Options) -> list[Row]:
 
 def _show_added(journal: JournalTail, search: AuditSearch, above: list[Row], options: Options) -> list[Row]:
     added = [line for line in map(members_of, journal.added()) if search.fits(line)]
-    if not added or not above or options.json:
-        return _show_all(added, options) or above
     rows = [_row(line) for line in added]
+    if not added or not above or options.json:
+        return _show_all([*map(msgspec.json.encode, added)] if options.json else rows) or above
     print_rows_below(HEAD, above, rows)
     return [*above, *rows][-ROWS_ABOVE:]
 
