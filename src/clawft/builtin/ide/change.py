@@ -86,9 +86,11 @@ class ActionsAnswer(IdeAnswer, frozen=True, kw_only=True):
 
 class SaveAnswer(IdeAnswer, frozen=True, kw_only=True):
     path: str
+    discarded: bool = False
+    """The editor has the text of the disk now."""
 
     def text(self) -> str:
-        return f"Saved {self.path}"
+        return f"{self.path}: the editor has the text of the disk again" if self.discarded else f"Saved {self.path}"
 
 
 def _counted(number: int, word: str) -> str:
@@ -272,9 +274,17 @@ async def format_file(ide: Ide, path: FilePath, save: Save = False, window: Wind
 
 
 @recipe(alias="ide_save", title="Save", idempotent=True, open_world=False)
-async def save(ide: Ide, path: FilePath, window: WindowId = "") -> SaveAnswer:
+async def save(
+    ide: Ide,
+    path: FilePath,
+    discard: Annotated[
+        bool, Meta(description="the other way round: take the text of the disk, and lose what is not saved")
+    ] = False,
+    window: WindowId = "",
+) -> SaveAnswer:
     """Write the editor's text of a file to the disk."""
     found = ide.find_writable(path)
     connection = await ide.route(found, window)
-    buffer = await ide.change(connection, connection.save(found))
-    return SaveAnswer(**stamped(connection, buffer), path=ide.shown(found))
+    work = connection.discard(found) if discard else connection.save(found)
+    buffer = await ide.change(connection, work)
+    return SaveAnswer(**stamped(connection, buffer), path=ide.shown(found), discarded=discard)
