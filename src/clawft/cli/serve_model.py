@@ -41,10 +41,13 @@ def _serve(options: Options) -> int:
 
 async def _listen(options: Options, scenario: Any) -> int:
     from clawft.app import stop_signal  # loaded by now
-    from clawft.delegate.endpoint import MAX_BODY, Endpoint
+    from clawft.delegate.endpoint import LOCAL, MAX_BODY, Endpoint
     from clawft.link.http_in.server import HttpServer, Limits, of_asgi
+    from clawft.policy.address import is_loopback
 
-    server = HttpServer(of_asgi(Endpoint(scenario, _log_to(options.log))), limits=Limits(body_bytes=MAX_BODY))
+    hosts = LOCAL | {options.host} if is_loopback(options.host) else None
+    endpoint = Endpoint(scenario, _log_to(options.log), hosts)
+    server = HttpServer(of_asgi(endpoint), limits=Limits(body_bytes=MAX_BODY))
     stop = stop_signal()
     try:
         bound = await server.start(options.host, options.port)

@@ -84,8 +84,9 @@ def test_pytest_tells_how_far_it_is() -> None:
         ("x.h:1:1: fatal error: no such file", ("error", "x.h", 1, 1, "", "no such file")),
         ("p.py:3:1: error[rule-x]: wrong", ("error", "p.py", 3, 1, "rule-x", "wrong")),
         ("src/a.ts(3,5): error TS2322: not a number", ("error", "src/a.ts", 3, 5, "TS2322", "not a number")),
-        ("make: *** [Makefile:3: all] Error 1", ("error", "Makefile", 3, 0, "", "all] Error 1")),
-        ("gmake[2]: *** [sub/Makefile:30: x] Error 2", ("error", "sub/Makefile", 30, 0, "", "x] Error 2")),
+        ("o'b/a b.c:3:5: error: x", ("error", "o'b/a b.c", 3, 5, "", "x")),
+        ("make: *** [Makefile:3: all] Error 1", ("error", "Makefile", 3, 0, "", "all: Error 1")),
+        ("gmake[2]: *** [sub/Makefile:30: x] Error 2", ("error", "sub/Makefile", 30, 0, "", "x: Error 2")),
     ],
 )
 def test_findings_in_lines(line: str, told: tuple[str, str, int, int, str, str]) -> None:
@@ -94,7 +95,18 @@ def test_findings_in_lines(line: str, told: tuple[str, str, int, int, str, str])
     assert (found.level, found.file, found.line, found.column, found.code, found.message) == told
 
 
-@pytest.mark.parametrize("line", ["error: no place", "12:30:01: error", "http://host:80: error: x", "make: done", ""])
+SHOWN = (
+    "> echo 'a.ts(3,5): error TS1: bad'; exit 2",
+    "> tsc(1,1): error TS1: bad",
+    "echo 'main.c:3:5: error: bad'",
+    'printf "main.c:3:5: error: bad"',
+)
+"""What npm and make show of a command before they run it."""
+
+
+@pytest.mark.parametrize(
+    "line", ["error: no place", "12:30:01: error", "http://host:80: error: x", "make: done", "", *SHOWN]
+)
 def test_other_lines_are_no_findings(line: str) -> None:
     assert read_finding(line) is None
 
