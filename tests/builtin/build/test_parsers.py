@@ -40,12 +40,14 @@ def test_junit_reports() -> None:
 line 2</failure></testcase>
     <testcase classname="t" name="skip"><skipped message="later">why</skipped></testcase>
     <testcase classname="t" name="torn"><failure message="a">b</failure><error message="c">d</error></testcase>
+    <testcase classname="t" name="said"><failure message="a">b</failure><system-out>printed</system-out></testcase>
     <testcase classname="t" name="out"><system-out>printed</system-out></testcase></testsuite></testsuites>"""
     assert read_junit(xml.encode()) == (
         Case("ok", "passed", "t"),
         Case("bad", "failed", "t", "assert 1 == 2\nline > 1\nline 2"),
         Case("skip", "ignored", "t", "later\nwhy"),
         Case("torn", "failed", "t", "a\nbc\nd"),
+        Case("said", "failed", "t", "printed\na\nb"),
         Case("out", "passed", "t"),
     )
     assert read_junit(xml.encode()[:-20]) is None
@@ -112,7 +114,8 @@ def test_other_lines_are_no_findings(line: str) -> None:
 
 
 def test_templates_are_filled() -> None:
-    assert PYTEST.argv("", ["a", "-q"], "/t/r.xml") == ["-m", "pytest", "--junitxml=/t/r.xml", "--color=no", "a", "-q"]
+    words = PYTEST.argv("", ["a", "-q"], "/t/r.xml")
+    assert (words[:3], words[-3:]) == (["-m", "pytest", "--junitxml=/t/r.xml"], ["--color=no", "a", "-q"])
     assert MAKE.argv("all", ["-j2"], "") == ["-j2", "--", "all"]
     assert NPM.argv("lint", ["{report}"], "/r") == ["run", "lint", "--", "{report}"]
     assert VITEST.argv("", [], "/r.json")[1:] == ["--reporter=json", "--outputFile=/r.json"]
