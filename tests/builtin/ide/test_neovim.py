@@ -230,11 +230,12 @@ async def test_a_text_that_no_language_server_knows_is_not_said_to_be_analysed(
 ) -> None:
     (project / "notes.txt").write_text("milk\n")
     async with agent(project, home, NVIM=await start(project)) as ours:
-        found = await ours.ide("diagnostics", path="notes.txt", wait_ms=0)
-        assert (found["fresh"], found["pending"], found["result"]) == (False, False, [])
-        said = await ours.refused("hover", path="notes.txt", line=0, character=0)
-        assert "no language server in this Neovim" in said
-        assert "does not answer" not in said
+        for tool, arguments in (("diagnostics", {"wait_ms": 0}), ("hover", {"line": 0, "character": 0})):
+            said = await ours.refused(tool, path="notes.txt", **arguments)
+            assert "no language server in this Neovim" in said, tool
+            assert "does not answer" not in said, tool
+        edited = await ours.ide("edit", path="notes.txt", anchor="milk", new_text="rice", wait_ms=1)
+        assert (edited["fresh"], edited["diagnostics"]) == (False, None)
 
 
 @requirement("IDE-15")

@@ -12,9 +12,10 @@ from clawft.cli.main import begin_loop
 from clawft.cli.parser import Options
 from clawft.cli.screen import paint
 from clawft.config.places import expanded
-from clawft.delegate.endpoint import MAX_BODY, Endpoint, Log
+from clawft.delegate.endpoint import LOCAL, MAX_BODY, Endpoint, Log
 from clawft.delegate.scenario import read
 from clawft.link.http_in.server import HttpServer, Limits, of_asgi
+from clawft.policy.address import is_loopback
 
 GRACE_SECONDS = 2.0
 
@@ -25,7 +26,9 @@ def run(options: Options) -> int:
 
 
 async def _listen(options: Options, scenario: Any) -> int:
-    server = HttpServer(of_asgi(Endpoint(scenario, _log_to(options.log))), limits=Limits(body_bytes=MAX_BODY))
+    hosts = LOCAL | {options.host} if is_loopback(options.host) else None
+    endpoint = Endpoint(scenario, _log_to(options.log), hosts)
+    server = HttpServer(of_asgi(endpoint), limits=Limits(body_bytes=MAX_BODY))
     stop = loop.stop_signal()
     try:
         bound = await server.start(options.host, options.port)

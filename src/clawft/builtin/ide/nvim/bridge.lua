@@ -252,9 +252,11 @@ function ops.diagnostics(params, answer)
       ask_anew(buffer)
       if now() < wait then return vim.defer_fn(look, 50) end
     end
-    local fresh, told = is_fresh(buffer), state(buffer)
-    local pending = not fresh and #clients(buffer) > 0 -- else nobody works on it
-    answer({ items = problems_of(buffer), fresh = fresh, pending = pending, version = told.version, dirty = told.dirty })
+    local fresh, told, items, judged = is_fresh(buffer), state(buffer), problems_of(buffer), #clients(buffer) > 0
+    if not judged and #items == 0 then -- a plugin may tell of problems, too
+      return answer(nil, { clawft = 'not_ready', message = 'no language server in this Neovim judges this file' })
+    end
+    answer({ items = items, fresh = fresh, pending = not fresh and judged, version = told.version, dirty = told.dirty })
   end
   look()
 end
