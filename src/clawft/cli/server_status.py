@@ -29,6 +29,7 @@ from clawft.cli.screen import (
 from clawft.cli.server_names import NO_SERVERS, no_server
 from clawft.cli.start_servers import SETTLE_SECONDS
 from clawft.config.places import running_folder
+from clawft.errors import NotConnected
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
@@ -87,16 +88,31 @@ def _show_running(options: Options) -> int | None:
 
 
 def _running_here(options: Options) -> list[RunningWeft]:
-    """Those of the same home, workspace and agent; with servers from the command line, those that have the same."""
+    """Those of the same home, workspace and agent; with servers from the command line, those that have the same.
+
+    Raises NotConnected if there are some, and none of them answers: servers of our own would be further copies.
+    """
     chosen = settings(options)
     if not running_folder(chosen.home).is_dir():
         return []
-    from clawft.app.status_socket import StatusQuestion, mark_of, running_wefts  # brings the whole house
+    from clawft.app.status_socket import StatusQuestion, mark_of, mark_of_place, running_wefts  # brings the whole house
 
-    asked = StatusQuestion(str(Path.cwd()))
     own, given = (str(chosen.workspace), chosen.agent), mark_of(chosen.mcp_config)
-    wefts = asyncio.run(running_wefts(chosen.home, asked))
-    return [weft for weft in wefts if (weft.workspace, weft.agent) == own and given in ("", weft.given)]
+    found = asyncio.run(running_wefts(chosen.home, StatusQuestion(str(Path.cwd())), mark_of_place(*own)))
+    wefts = [w for w in found.answering if (w.workspace, w.agent) == own and given in ("", w.given)]
+    if found.silent and not wefts:
+        raise _no_answer(found.silent)
+    for pid in found.silent:
+        tell(f"another weft serves here, process {pid}, and does not answer")
+    return wefts
+
+
+def _no_answer(silent: Sequence[int]) -> NotConnected:
+    processes = " ".join(map(str, silent))
+    return NotConnected(
+        f"the weft that serves here does not answer: process {processes}",
+        hint=f"kill -CONT {processes} lets go on what was stopped; --fresh starts the servers for a look",
+    )
 
 
 def _print_running(wefts: Sequence[RunningWeft], options: Options) -> int:
