@@ -186,8 +186,30 @@ async def test_a_token_that_is_due_is_used_while_the_issuer_is_away() -> None:
         server.status, server.answer = 503, {"access_token": ""}
         login._login = replace(made, obtained_at=made.obtained_at - 3_600)  # pyright: ignore[reportPrivateUsage]  # same
         assert login.ready() is None, "due by now"
-        assert await login.authorization() == "Bearer given-1"
+        async with asyncio.timeout(30):
+            while login.ready() is None:
+                assert await login.authorization() == "Bearer given-1"
+                await asyncio.sleep(0)
         assert login.ready() == "Bearer given-1", "and not asked for again with every request"
+        assert len(server.asked) == 2
+
+
+async def test_a_token_that_is_due_is_used_while_the_next_is_on_its_way() -> None:
+    async with issuer() as server:
+        login = server.login()
+        await login.authorization()
+        made = login._login  # pyright: ignore[reportPrivateUsage]  # time is not ours to turn
+        assert made is not None
+        soon = replace(made.tokens, expires_at=int(time.time()) + 30)
+        login._login = replace(made, tokens=soon, obtained_at=made.obtained_at - 3_600)  # pyright: ignore[reportPrivateUsage]  # same
+        server.hold = asyncio.Event()
+        async with asyncio.timeout(5):
+            assert set(await asyncio.gather(*(login.authorization() for _ in range(20)))) == {"Bearer given-1"}
+        server.hold.set()
+        async with asyncio.timeout(30):
+            while login.ready() != "Bearer given-2":
+                assert await login.authorization() in ("Bearer given-1", "Bearer given-2")
+                await asyncio.sleep(0)
         assert len(server.asked) == 2
 
 

@@ -1,6 +1,6 @@
 """A protected server and its authorization server in one; a test can replace each of its answers."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qsl
 
@@ -25,6 +25,8 @@ class Rogue:
         self.site = site
         self.server = f"{site}/mcp"
         self.asked: list[Asked] = []
+        self.before: dict[str, Callable[[], Awaitable[None]]] = {}
+        """What an answer waits for."""
         self._answers: dict[str, Answer] = {
             "/mcp": self.wants_login,
             "/.well-known/oauth-protected-resource/mcp": {"resource": self.server, "authorization_servers": [site]},
@@ -61,6 +63,8 @@ class Rogue:
     async def answer(self, http: web.Request) -> web.StreamResponse:
         asked = Asked(http, await http.read())
         self.asked.append(asked)
+        if http.path in self.before:
+            await self.before[http.path]()
         found = self._answers.get(http.path)
         if found is None:
             return web.Response(status=404)

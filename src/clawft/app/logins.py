@@ -59,3 +59,5 @@ class Logins:
     async def close(self) -> None:
         if self._offers is not None:
             await self._offers.close()
+        if "to_servers" in vars(self):  # cached: nobody may have asked
+            await self.to_servers.close()

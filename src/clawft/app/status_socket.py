@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from clawft.app.house import App
 
 ANSWER_SECONDS = 5.0
+OTHERS_SECONDS = 1.0
+"""So long the others have, once one has answered: one that was stopped answers nobody."""
 MAX_QUESTION_BYTES = 16 * 1024
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 READ_BYTES = 64 * 1024
@@ -38,6 +40,8 @@ MAX_ASKING = 4
 """At a time; one more is sent away."""
 MAX_WEFTS = 100
 """Looked at, of those that left a socket."""
+
+PLACE_DIGITS = 16
 
 FrontName = Literal["mcp-server", "gateway"]
 
@@ -63,6 +67,18 @@ class RunningWeft(Struct, frozen=True):
     servers: tuple[ServerRow, ...] = ()
 
 
+class Wefts(Struct, frozen=True):
+    """Those that answered, in the order they began, and the processes that serve in the place asked for and did not."""
+
+    answering: tuple[RunningWeft, ...] = ()
+    silent: tuple[int, ...] = ()
+
+
+def mark_of_place(workspace: str, agent: str) -> str:
+    """Stands in the name of a socket: so one that says nothing is known to be of this place, or of another."""
+    return sha256(f"{workspace}\0{agent}".encode()).hexdigest()[:PLACE_DIGITS]
+
+
 def mark_of(mcp_config: Sequence[str]) -> str:
     """The same for the same words of `--mcp-config`, wherever they were typed; empty for none."""
     whole = [text if is_json(text) else str(Path(text).expanduser().absolute()) for text in mcp_config]
@@ -76,7 +92,9 @@ class StatusSocket:
         self._started = time.time()
         self._asking = 0
         self._server: asyncio.Server | None = None
-        self._path = running_folder(app.settings.home) / f"{os.getpid()}-{os.urandom(4).hex()}.sock"
+        place = mark_of_place(str(app.settings.workspace), app.settings.agent)
+        name = f"{os.getpid()}-{os.urandom(4).hex()}-{place}.sock"
+        self._path = running_folder(app.settings.home) / name
         self._key = os.urandom(16).hex()
         self._opening = asyncio.get_running_loop().create_task(self._open(), name="status socket")
 
@@ -131,25 +149,47 @@ class StatusSocket:
 # ── finding them ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def running_wefts(home: Path, question: StatusQuestion) -> list[RunningWeft]:
-    """Those of this home that answer, in the order they began."""
-    sockets = _sockets(running_folder(home))
-    answers = await asyncio.gather(*(_ask(path, question) for path in sockets))
-    return sorted((weft for weft in answers if weft is not None), key=lambda weft: weft.started)
+async def running_wefts(home: Path, question: StatusQuestion, place: str) -> Wefts:
+    """Those of this home that answer, and those of this place that listen and do not."""
+    loop = asyncio.get_running_loop()
+    asked = {loop.create_task(_ask(path, question)): path for path in _sockets(running_folder(home))}
+    waiting, ends = set(asked), loop.time() + ANSWER_SECONDS
+    while waiting:
+        done, waiting = await asyncio.wait(waiting, timeout=ends - loop.time(), return_when=asyncio.FIRST_COMPLETED)
+        if not done:
+            break
+        if any(task.exception() is None and task.result() for task in done):
+            ends = min(ends, loop.time() + OTHERS_SECONDS)
+    for task in waiting:
+        task.cancel()
+    told = await asyncio.gather(*asked, return_exceptions=True)
+    answers = sorted((each for each in told if isinstance(each, RunningWeft)), key=lambda weft: weft.started)
+    silent = [path for path, each in zip(asked.values(), told, strict=True) if isinstance(each, BaseException)]
+    return Wefts(tuple(answers), tuple(_pid(path) for path in silent if _place(path) == place))
 
 
 async def _ask(path: Path, question: StatusQuestion) -> RunningWeft | None:
+    """None if nobody listens there. Raises ValueError or BlockingIOError if somebody does, and says nothing of use."""
     try:
-        async with asyncio.timeout(ANSWER_SECONDS):
-            keyed = msgspec.structs.replace(question, key=key_beside(path).read_text())
-            reader, writer = await asyncio.open_unix_connection(sock=_connected(path))
-            try:
-                writer.write(msgspec.json.encode(keyed) + b"\n")
-                return msgspec.json.decode(await _read_all(reader), type=RunningWeft)
-            finally:
-                writer.close()
-    except (OSError, ValueError, TimeoutError):
+        keyed = msgspec.structs.replace(question, key=key_beside(path).read_text())
+        reader, writer = await asyncio.open_unix_connection(sock=_connected(path))
+    except (ConnectionRefusedError, FileNotFoundError):
         return None
+    try:
+        writer.write(msgspec.json.encode(keyed) + b"\n")
+        return msgspec.json.decode(await _read_all(reader), type=RunningWeft)
+    except ConnectionError:  # it has just ended
+        return None
+    finally:
+        writer.close()
+
+
+def _pid(path: Path) -> int:
+    return int(path.name.partition("-")[0])
+
+
+def _place(path: Path) -> str:
+    return path.stem.rpartition("-")[2]
 
 
 async def _read_all(reader: asyncio.StreamReader) -> bytes:

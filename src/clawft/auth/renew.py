@@ -21,17 +21,16 @@ import msgspec
 from msgspec import Struct
 
 from clawft.auth.endpoint import TokenRefused, ask_for_token, credentials_fields, refresh_fields, renewed
+from clawft.auth.renewing_beside import PAUSE_SECONDS, RenewingBeside
 from clawft.auth.tokens import Login
 from clawft.auth.vault import Vault
 from clawft.auth.web import NotReached, Web
-from clawft.errors import Busy, LoginFailed
+from clawft.errors import LoginFailed
 from clawft.link.own_thread import apart
 from clawft.store.home import held, private_dir
 
 HELPER_SECONDS = 40.0
 """For the whole renewal; asking alone is given half of it."""
-PAUSE_SECONDS = 1.0
-"""After which an authorization server that did not answer is asked again."""
 WAIT_SECONDS = 60.0
 """How long to wait for another process that renews."""
 
@@ -52,19 +51,18 @@ class Renewal:
         self._running: dict[tuple[str, str, str], asyncio.Task[Login]] = {}
         self._unreached: dict[tuple[str, str], tuple[float, str]] = {}
         """Since when, and why."""
+        self._beside = RenewingBeside(self.renew)
 
     async def fresh(self, name: str, login: Login) -> Login:
-        """The login as it is, or renewed if it is due. Raises LoginFailed if a person is needed."""
+        """The login as it is; if it is due, renewed: beside the calls while it is still good, and they wait after that.
+
+        Raises LoginFailed if a person is needed.
+        """
         if not login.is_due(time.time()):
             return login
-        try:
+        if login.tokens.is_expired(margin=0):
             return await self._now_and_then(name, login)
-        except TokenRefused:
-            raise
-        except (LoginFailed, Busy, OSError):
-            if login.tokens.is_expired(margin=0):
-                raise
-            return login  # the authorization server is out of reach, or our disk; the token is still good for a while
+        return self._beside.newest(name, login) if login.renewable else login
 
     async def _now_and_then(self, name: str, login: Login) -> Login:
         """A server that did not answer is asked again after a while, and not with each request."""
@@ -90,6 +88,17 @@ class Renewal:
             task = self._running[key] = asyncio.get_running_loop().create_task(self._renew(name, seen))
             task.add_done_callback(lambda _: self._running.pop(key, None))
         return await asyncio.shield(task)  # one caller who leaves does not take the others' renewal along
+
+    @property
+    def running(self) -> list[asyncio.Task[Login]]:
+        return [task for task in (*self._beside.tasks(), *self._running.values()) if not task.done()]
+
+    async def close(self) -> None:
+        """Nobody waits here any more; a helper that is under way finishes by itself."""
+        left = self.running
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     async def _renew(self, name: str, seen: Login) -> Login:
         private_dir(self.vault.folder)

@@ -113,7 +113,7 @@ class ExchangedLogin:
             raise NeedsAuth(failed.message, hint=failed.hint) from None
 
     async def _fresh(self) -> Login:
-        """Whoever comes while an exchange is under way waits for that one."""
+        """Whoever comes while an exchange is under way waits for that one, unless what there is is still good."""
         login = self._login
         if login is not None and not login.is_due(time.time()):
             return login
@@ -121,6 +121,8 @@ class ExchangedLogin:
             exchange = self._exchanger.exchange(self._name, self._wanted, self._proof)
             self._running = asyncio.get_running_loop().create_task(exchange)
             self._running.add_done_callback(self._done)
+        if login is not None and not login.tokens.is_expired(margin=0):
+            return login
         return await asyncio.shield(self._running)
 
     def _done(self, task: asyncio.Task[Login]) -> None:

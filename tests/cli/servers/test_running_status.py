@@ -9,12 +9,16 @@ import socket
 import stat
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from clawft.app.status_socket import ANSWER_SECONDS, StatusQuestion, mark_of_place, running_wefts
+from clawft.config.places import running_folder
+from clawft.store.home import private_dir
 from tests.requirements import requirement
 from tests.servers.pipe import call, mcp_server
 from tests.servers.weft import Served, gateway, weft
@@ -152,16 +156,61 @@ def test_a_killed_weft_leaves_nothing_that_misleads(tmp_path: Path) -> None:
     assert list(running.iterdir()) == []
 
 
-@requirement("QUAL-13")
-def test_a_weft_that_does_not_answer_is_not_waited_for_without_end(tmp_path: Path) -> None:
+@contextmanager
+def stopped(served: Served) -> Generator[None]:
+    served.process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        served.process.send_signal(signal.SIGCONT)
+
+
+@requirement("QUAL-13", "MGR-19")
+def test_a_weft_that_does_not_answer_is_named_and_no_copies_of_its_servers_are_started(tmp_path: Path) -> None:
     given = config(one=["tiny.py"])
     with gateway(tmp_path, *given) as served:
         until(tmp_path, of_the_gateway(served, "one"))
-        served.process.send_signal(signal.SIGSTOP)
-        try:
-            assert status(tmp_path, *given)["one"]["weft"] is None
-        finally:
-            served.process.send_signal(signal.SIGCONT)
+        with stopped(served):
+            told = weft(tmp_path, "servers", "status", *given)
+            assert (told.returncode, told.stdout) == (1, "")
+            assert f"process {served.pid}" in told.stderr
+            assert f"kill -CONT {served.pid}" in told.stderr
+            assert status(tmp_path, "--fresh", *given)["one"]["weft"] is None
+            assert status(tmp_path, "--agent", "other") == {}, "that one serves another agent"
+
+
+@requirement("QUAL-13", "MGR-19")
+def test_beside_one_that_is_stopped_the_other_is_heard_soon(tmp_path: Path) -> None:
+    given = config(one=["tiny.py"])
+    with gateway(tmp_path, *given) as frozen, gateway(tmp_path, *given) as served:
+        end = time.monotonic() + PATIENCE_S
+        while wefts_of(tmp_path) != {frozen.pid, served.pid}:
+            assert time.monotonic() < end
+        with stopped(frozen):
+            began = time.monotonic()
+            told = weft(tmp_path, "servers", "status", "--json")
+            took = time.monotonic() - began
+        assert [row["weft"] for row in json.loads(told.stdout)["servers"]] == [served.pid]
+        assert f"process {frozen.pid}, and does not answer" in told.stderr
+        assert took < ANSWER_SECONDS
+
+
+@requirement("QUAL-13", "MGR-19")
+async def test_one_at_whose_door_too_many_wait_is_silent_and_not_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = private_dir(running_folder(tmp_path)) / f"17-aa-{mark_of_place('/here', 'me')}.sock"
+    path.with_suffix(".key").write_text("key")
+    with socket.socket(socket.AF_UNIX) as door, socket.socket(socket.AF_UNIX) as waits:
+        monkeypatch.chdir(path.parent)  # a short path is all that the kernel takes
+        door.bind(path.name)
+        door.listen(0)
+        waits.connect(path.name)
+        for place, silent in (("/here", (17,)), ("/there", ())):
+            found = await running_wefts(tmp_path, StatusQuestion("/here"), mark_of_place(place, "me"))
+            assert (found.answering, found.silent) == ((), silent)
+    found = await running_wefts(tmp_path, StatusQuestion("/here"), mark_of_place("/here", "me"))
+    assert found.silent == (), "nobody listens there any more"
 
 
 @requirement("QUAL-13")

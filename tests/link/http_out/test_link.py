@@ -17,7 +17,7 @@ from aiohttp import web
 from clawft.errors import LinkClosed, LinkError, LinkRefused, MessageTooLong, NeedsAuth, RequestTimeout, SessionLost
 from clawft.link.base import OutgoingRequest
 from clawft.link.http_out.answer import refusal
-from clawft.link.http_out.link import HttpLink
+from clawft.link.http_out.link import MAX_RESUMES, HttpLink
 from clawft.link.patience import Patience
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
@@ -344,6 +344,47 @@ async def test_a_stream_that_sends_us_away_is_resumed_where_it_was() -> None:
     async with linked(respond) as (link, seen, _):
         assert await link.request(PING) == Response(b"1", b'{"at": "last"}')
         assert [each.headers.get("Last-Event-ID") for each in seen.asked] == [None, "e1", "e2"]
+
+
+@requirement("LINK-22")
+@pytest.mark.parametrize("id", ["e", "e{n}", None], ids=["same", "new", "none"])
+async def test_a_server_that_only_ever_sends_us_away_is_left_after_ten_times(id: str | None) -> None:
+    """The attack: each time a place to come back to, and nothing else."""
+    resumed = 0
+
+    async def respond(asked: Asked) -> web.StreamResponse:
+        nonlocal resumed
+        events = await asked.stream()
+        if asked.method == "POST":
+            await events.send("", id="e0", retry=0)
+        else:
+            resumed += 1
+            if id:
+                await events.send("", id=id.format(n=resumed), retry=0)
+        return events.response
+
+    async with linked(respond) as (link, _, _):
+        with pytest.raises(LinkClosed, match="10 times in a row it had nothing new"):
+            await asyncio.wait_for(link.request(PING), 30)
+        assert resumed == MAX_RESUMES
+
+
+@requirement("LINK-22")
+async def test_a_stream_that_brings_something_each_time_is_resumed_as_often_as_it_wants() -> None:
+    times = MAX_RESUMES + 5
+
+    async def respond(asked: Asked) -> web.StreamResponse:
+        events = await asked.stream()
+        place = int(asked.headers.get("Last-Event-ID", "0"))
+        news: Any = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": place}}
+        if place == times:
+            news = {"jsonrpc": "2.0", "id": 1, "result": {}}
+        await events.send(news, id=str(place + 1), retry=0)
+        return events.response
+
+    async with linked(respond) as (link, seen, _):
+        assert await asyncio.wait_for(link.request(PING), 30) == Response(b"1", b"{}")
+        assert len(seen.asked) == times + 1
 
 
 @requirement("LINK-22")

@@ -21,6 +21,7 @@ from clawft.cli.screen.reply import WaitingTalk
 from clawft.cli.servers.names import no_server
 from clawft.cli.servers.status_table import print_one, print_rows, print_table_of
 from clawft.config.places import running_folder
+from clawft.errors import NotConnected
 
 if TYPE_CHECKING:  # often none runs
     from clawft.app.status_socket import RunningWeft
@@ -55,16 +56,36 @@ def _show_running(options: Options) -> int | None:
 
 
 def _running_here(options: Options) -> list[RunningWeft]:
-    """Those of the same home, workspace and agent; with servers from the command line, those that have the same."""
+    """Those of the same home, workspace and agent; with servers from the command line, those that have the same.
+
+    Raises NotConnected if there are some, and none of them answers: servers of our own would be further copies.
+    """
     chosen = settings(options)
     if not running_folder(chosen.home).is_dir():
         return []
-    from clawft.app.status_socket import StatusQuestion, mark_of, running_wefts  # only where some weft runs
+    from clawft.app.status_socket import (  # only where some weft runs
+        StatusQuestion,
+        mark_of,
+        mark_of_place,
+        running_wefts,
+    )
 
-    asked = StatusQuestion(str(Path.cwd()))
     own, given = (str(chosen.workspace), chosen.agent), mark_of(chosen.mcp_config)
-    wefts = asyncio.run(running_wefts(chosen.home, asked))
-    return [weft for weft in wefts if (weft.workspace, weft.agent) == own and given in ("", weft.given)]
+    found = asyncio.run(running_wefts(chosen.home, StatusQuestion(str(Path.cwd())), mark_of_place(*own)))
+    wefts = [weft for weft in found.answering if (weft.workspace, weft.agent) == own and given in ("", weft.given)]
+    if found.silent and not wefts:
+        raise _no_answer(found.silent)
+    for pid in found.silent:
+        tell(f"another weft serves here, process {pid}, and does not answer")
+    return wefts
+
+
+def _no_answer(silent: Sequence[int]) -> NotConnected:
+    processes = " ".join(map(str, silent))
+    return NotConnected(
+        f"the weft that serves here does not answer: process {processes}",
+        hint=f"kill -CONT {processes} lets go on what was stopped; --fresh starts the servers for a look",
+    )
 
 
 def _print_running(wefts: Sequence[RunningWeft], options: Options) -> int:

@@ -98,9 +98,12 @@ class StreamPlace:
         self.last_id = ""
         self.retry_seconds = STREAM_RETRY_SECONDS
         self.events = 0
+        self.news = 0
+        """Those that brought something, and not only a place."""
 
     def note(self, event: SseEvent) -> None:
         self.events += 1
+        self.news += event.data != ""
         if event.id and event.id.isprintable() and len(event.id) <= MAX_EVENT_ID:  # a header has to carry it
             self.last_id = event.id
         if event.retry is not None:

@@ -275,12 +275,12 @@ class HttpLink(ClientLink):
         idle = 0
         while answer is None and resumable and place.last_id and idle < MAX_RESUMES:
             await self._stay_away(min(max(place.retry_seconds, RESUME_SECONDS), MAX_RETRY_SECONDS))
-            before = place.events
+            before = place.news
             answer = await self._resume(id, place)
-            idle = 0 if place.events > before else idle + 1
+            idle = 0 if place.news > before else idle + 1
         if answer is None:
             self._open_client()
-            raise LinkClosed(f"{self._url} ended the stream without an answer")
+            raise LinkClosed(f"{self._url} ended the stream without an answer{_in_vain(idle)}")
         return answer
 
     async def _stay_away(self, seconds: float) -> None:
@@ -354,3 +354,7 @@ class HttpLink(ClientLink):
                 pass
         except LinkError:
             log.debug("%s did not take our goodbye", self._url)
+
+
+def _in_vain(resumed: int) -> str:
+    return f", and {resumed} times in a row it had nothing new where it told us to come back" if resumed else ""

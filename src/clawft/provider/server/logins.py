@@ -56,6 +56,9 @@ class ServerLogins:
         make_web = web_for(self._policy, [spec.url])
         return ServerLogin(spec.name, spec.url, self._renewal, make_web, identity=identity, browser=browser)
 
+    async def close(self) -> None:
+        await self._renewal.close()
+
 
 def web_for(policy: UrlPolicy, configured: Sequence[str]) -> MakeWeb:
     """How to ask whatever is found from `configured`: that itself is the user's word, the rest is judged."""
