@@ -12,7 +12,11 @@ from clawft.builtin.git.page import lines_of
 from clawft.builtin.git.remote import RemoteName, current_branch, fetch_refs
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.status import conflicts_after
+from clawft.builtin.git.unfinished import check_finished
 from clawft.builtin.recipe import recipe
+
+STOPPED = 1
+"""How `git merge` ends when it has begun and not come to its end. Whoever undoes another's merge loses their work."""
 
 
 class PullResult(Struct, frozen=True, omit_defaults=True):
@@ -46,6 +50,7 @@ async def pull(
     name = words.remote_name(git.tool, remote)
     wanted = words.ref_name(git.tool, "branch", branch) if branch else ""
     async with git.open(repo_path, GitWork.NETWORK | GitWork.MERGE) as repo:
+        await check_finished(repo)
         ref = f"refs/heads/{wanted}" if wanted else await current_branch(repo)
         who = {} if ff_only else await identity(repo, author_name, author_email)
         before = await head_of(repo)
@@ -61,4 +66,7 @@ async def _merge(repo: Repo, how: list[str], who: dict[str, str]) -> list[str]:
     """Merge what was fetched; the files that conflict, if any."""
     checks = [] if repo.trusted else ["--no-verify", "--no-gpg-sign", "--no-verify-signatures"]
     args = ["merge", "--quiet", "--no-edit", "--no-stat", "--no-progress", "--no-autostash", *how, *checks]
-    return await conflicts_after(repo, await repo.attempt(*args, "FETCH_HEAD", write=True, extra=who))
+    said = await repo.attempt(*args, "FETCH_HEAD", write=True, extra=who)
+    if said.code != STOPPED:
+        repo.check(said)
+    return await conflicts_after(repo, said)

@@ -10,7 +10,8 @@ from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Repo
 from clawft.builtin.git.settings import DRAFT
 from clawft.builtin.git.status import StatusRecord, read_status
-from clawft.errors import ExecutionFailed, InvalidArguments
+from clawft.builtin.git.unfinished import unresolved
+from clawft.errors import InvalidArguments
 
 NO_FILTER = (b"unspecified", b"unset", b"set")
 
@@ -41,10 +42,7 @@ async def stage(repo: Repo, paths: Sequence[str] | None) -> list[str]:
 def check_resolved(tool: str, changes: Sequence[StatusRecord]) -> None:
     conflicted = [decoded(change.path) for change in changes if change.conflicted]
     if conflicted:
-        raise ExecutionFailed(
-            f"{tool}: conflicts are not resolved: {', '.join(conflicted[:5])}",
-            hint="git__conflicts shows them; git__add with their paths says that they are resolved",
-        )
+        raise unresolved(tool, conflicted)
 
 
 def _is_draft(change: StatusRecord) -> bool:
