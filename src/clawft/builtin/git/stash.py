@@ -1,5 +1,6 @@
 """Put changes aside and get them back."""
 
+from contextlib import nullcontext
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -50,7 +51,7 @@ async def stash(
     """Put the changes of the work tree aside (`push`), get them back (`pop`, `apply`), list or drop them."""
     said = words.message(git.tool, message) if message else ""
     work = GitWork.MERGE if action in ("apply", "pop") else GitWork.LOOK
-    async with git.open(repo_path, work) as repo:
+    async with git.open(repo_path, work) as repo, nullcontext() if action == "list" else repo.alone():
         conflicts: list[str] = []
         if action == "push":
             await _push(repo, said, include_untracked)
