@@ -30,8 +30,8 @@ class PathsResult(Struct, frozen=True):
 async def add(git: Git, repo_path: RepoPath, paths: TouchedPaths) -> PathsResult:
     """Stage files for the next commit: new, changed and deleted ones. Of a conflicted file: say that it is resolved."""
     chosen = words.paths(git.tool, paths)
-    async with git.open(repo_path) as repo:
-        return PathsResult(await stage(repo, chosen))
+    async with git.open(repo_path) as repo, repo.alone():
+        return PathsResult((await stage(repo, chosen)).names)
 
 
 @recipe(alias="git_restore", title="Git restore", destructive=True, idempotent=True, open_world=False)
@@ -45,7 +45,7 @@ async def restore(
     """Undo changes to files. What was changed in the work tree is lost; with `staged` it is only unstaged."""
     chosen = words.paths(git.tool, paths)
     wanted = words.revision(git.tool, "source", source) if source else ""
-    async with git.open(repo_path) as repo:
+    async with git.open(repo_path) as repo, repo.alone():
         if staged and not wanted and await head_of(repo) is None:
             await _forget(repo, chosen)
         else:

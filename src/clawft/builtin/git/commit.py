@@ -5,12 +5,14 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
+from clawft.builtin.git.apart import index_of
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.identity import AuthorEmail, AuthorName, identity
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
-from clawft.builtin.git.staging import check_resolved, stage
+from clawft.builtin.git.staging import Staged, check_resolved, stage
 from clawft.builtin.git.status import read_status
+from clawft.builtin.git.unfinished import check_finished
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed
 
@@ -32,7 +34,7 @@ async def commit(
     author_email: AuthorEmail = "",
     paths: Annotated[
         list[str] | None,
-        Meta(description="stage only these first; with an empty list, commit what is staged. Left out: everything"),
+        Meta(description="stage and commit only these; with an empty list, what is staged. Left out: everything"),
     ] = None,
 ) -> CommitResult:
     """Stage everything (new, changed and deleted files, not the ignored ones) and commit it on the current branch."""
@@ -40,9 +42,19 @@ async def commit(
     chosen = None if paths is None else words.paths(git.tool, paths)
     async with git.open(repo_path) as repo:
         who = await identity(repo, author_name, author_email)
-        if chosen != []:
-            await stage(repo, chosen)
-        return await make_commit(repo, message, who)
+        async with repo.alone():
+            staged = None if chosen == [] else await stage(repo, chosen)
+            if chosen is None or staged is None or not staged.others:
+                return await make_commit(repo, message, who)
+            return await _commit_apart(repo, message, who, staged)
+
+
+async def _commit_apart(repo: Repo, message: str, who: dict[str, str], staged: Staged) -> CommitResult:
+    """What was staged besides stays staged. Not of a merge and its like: half of one is none."""
+    check_resolved(repo.tool, staged.others)
+    await check_finished(repo)
+    async with index_of(repo, staged.paths) as index:
+        return await make_commit(repo, message, {**who, **index})
 
 
 async def make_commit(repo: Repo, message: str, who: dict[str, str]) -> CommitResult:

@@ -8,18 +8,11 @@ from msgspec import Meta, Struct
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, shorten
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
-from clawft.builtin.git.repository_paths import RepositoryPaths
 from clawft.builtin.git.settings import BOUNDS
+from clawft.builtin.git.unfinished import state_of
 from clawft.builtin.recipe import recipe
 
 STAGES = {"1": "base", "2": "ours", "3": "theirs"}
-STATES = {
-    "MERGE_HEAD": "merge",
-    "rebase-merge": "rebase",
-    "rebase-apply": "rebase",
-    "CHERRY_PICK_HEAD": "cherry-pick",
-    "REVERT_HEAD": "revert",
-}
 
 
 class Side(Struct, frozen=True, omit_defaults=True):
@@ -84,10 +77,6 @@ def parse_unmerged(said: bytes) -> list[Conflict]:
         mode, oid, number = head.split(" ")
         sides.setdefault(path, {})[STAGES[number]] = Side(oid, mode)
     return [Conflict(path, **found) for path, found in sides.items()]
-
-
-def state_of(place: RepositoryPaths) -> str | None:
-    return next((state for name, state in STATES.items() if (place.git_dir / name).exists()), None)
 
 
 async def _filled(repo: Repo, found: list[Conflict]) -> list[Conflict]:

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
 from clawft.builtin.git.failure import failed
-from clawft.builtin.git.log import head_of
+from clawft.builtin.git.log import empty_tree, head_of
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of
 from clawft.builtin.git.patch import DiffPage, DiffSlice, FileDiff, Hunk, parse_counts, parse_patch
 from clawft.builtin.git.reading import understood
@@ -113,11 +113,6 @@ async def changes(
         raise failed(repo.tool, said)
     parse = parse_counts if context is None else parse_patch
     return await understood(lambda out: parse(out, wanted), said.out)
-
-
-async def empty_tree(repo: Repo) -> str:
-    """What there was before the first commit, whatever hash the repository uses."""
-    return (await repo.ask("hash-object", "-t", "tree", "--stdin", stdin=b"")).decode().strip()
 
 
 def result_of(shown: DiffPage) -> DiffResult:

@@ -113,6 +113,11 @@ async def commit_of(repo: Repo, revision: str) -> str:
     return found
 
 
+async def empty_tree(repo: Repo) -> str:
+    """What there was before the first commit, whatever hash the repository uses."""
+    return (await repo.ask("hash-object", "-t", "tree", "--stdin", stdin=b"")).decode().strip()
+
+
 async def _cursor(repo: Repo, tips: list[str], skip: int) -> str:
     said = await repo.ask("rev-parse", "--revs-only", "--end-of-options", *tips)
     found = [word for word in said.decode().split() if not word.startswith("-")]

@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +14,7 @@ from clawft.builtin.command_places import Turn, place
 from clawft.builtin.git.cell import CellSurroundings, cell_now, surroundings_of
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.hostile_config import FIXED, ConfigFindings, GitWork, check, find, read_listing
+from clawft.builtin.git.one_at_a_time import Part, alone
 from clawft.builtin.git.program import SHAPE, GitProgram, environment, program
 from clawft.builtin.git.repository_paths import RepositoryPaths, check_contents, current_user, find_repository
 from clawft.builtin.git.run import GitOutput, Listen, RunLimits, RunPurpose, run
@@ -110,6 +111,10 @@ class Repo:
             self._remember(known)
         self._findings = known[1]
         check(self.tool, self._findings, work)
+
+    def alone(self, part: Part = "files") -> AbstractAsyncContextManager[None]:
+        """Our turn to change it. Not while we ask a person, and none that has it asks for another of the same part."""
+        return alone(self.tool, self.place.common_dir, part, self.git.settings.bounds.turn_seconds)
 
     def is_ours(self, path: str) -> bool:
         """Is it in our own folder? In a cell git sees nothing of that, where a workspace holds it."""

@@ -32,6 +32,8 @@ class Bounds(Struct, frozen=True):
     """Deadline of one git process on this machine."""
     network_seconds: float = 600.0
     """Deadline of clone, fetch and push."""
+    turn_seconds: float = 60.0
+    """How long a call waits for its turn to change a repository."""
     memory_bytes: int = 4 * 1024 * 1024 * 1024
     """What one git process may take where the repository is not trusted: one can be made to take all there is."""
     output_bytes: int = 8 * 1024 * 1024

@@ -8,8 +8,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
-from clawft.builtin.git.diff import Context, DiffEntry, WithHunks, changes, empty_tree, line_of, result_of
-from clawft.builtin.git.log import LogEntry, commit_of, read_log
+from clawft.builtin.git.diff import Context, DiffEntry, WithHunks, changes, line_of, result_of
+from clawft.builtin.git.log import LogEntry, commit_of, empty_tree, read_log
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of, shorten
 from clawft.builtin.git.patch import DiffSlice
 from clawft.builtin.git.reading import decoded

@@ -4,19 +4,31 @@ import asyncio
 import os
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from clawft.builtin.git.failure import unseen
 from clawft.builtin.git.hostile_config import untrusted
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Repo
 from clawft.builtin.git.settings import DRAFT
 from clawft.builtin.git.status import StatusRecord, read_status
-from clawft.errors import ExecutionFailed, InvalidArguments
+from clawft.builtin.git.unfinished import unresolved
+from clawft.errors import InvalidArguments
 
 NO_FILTER = (b"unspecified", b"unset", b"set")
 
 
-async def stage(repo: Repo, paths: Sequence[str] | None) -> list[str]:
-    """Stage everything, or what lies at these paths; also deletions. Returns the names.
+class Staged(Struct, frozen=True):
+    names: list[str]
+    """What was not staged before."""
+    paths: frozenset[bytes]
+    """All that was asked for."""
+    others: list[StatusRecord]
+    """What was staged before, and is none of these."""
+
+
+async def stage(repo: Repo, paths: Sequence[str] | None) -> Staged:
+    """Stage everything, or what lies at these paths; also deletions.
 
     Not by `git add`: that looks into submodules, with their configuration, which nobody checked.
     """
@@ -35,16 +47,19 @@ async def stage(repo: Repo, paths: Sequence[str] | None) -> list[str]:
     for how, names in (("--remove", gone), ("--add", there)):
         if names:
             await repo.ask("update-index", "-z", how, "--stdin", stdin=b"\0".join(names) + b"\0", write=True)
-    return [decoded(change.path.rstrip(b"/")) for change in changed]
+    return _staged(known, chosen, changed)
+
+
+def _staged(known: Sequence[StatusRecord], chosen: Sequence[StatusRecord], changed: Sequence[StatusRecord]) -> Staged:
+    paths = frozenset(change.path.rstrip(b"/") for change in chosen)
+    others = [each for each in known if not each.untracked and each.index != "." and each.path not in paths]
+    return Staged([decoded(change.path.rstrip(b"/")) for change in changed], paths, others)
 
 
 def check_resolved(tool: str, changes: Sequence[StatusRecord]) -> None:
     conflicted = [decoded(change.path) for change in changes if change.conflicted]
     if conflicted:
-        raise ExecutionFailed(
-            f"{tool}: conflicts are not resolved: {', '.join(conflicted[:5])}",
-            hint="git__conflicts shows them; git__add with their paths says that they are resolved",
-        )
+        raise unresolved(tool, conflicted)
 
 
 def _is_draft(change: StatusRecord) -> bool:
