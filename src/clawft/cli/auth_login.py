@@ -13,6 +13,7 @@ from clawft.cli.main import begin_loop
 from clawft.cli.options import common_options, discovered, settings
 from clawft.cli.parser import Options, Parser, WrongUsage
 from clawft.cli.screen import one_line, safe, tell
+from clawft.cli.served import served_address
 from clawft.config.places import ask_to_reconnect, home_folder
 from clawft.errors import LoginFailed, NeedsAuth, quoted
 
@@ -85,7 +86,7 @@ def _spelled(text: str) -> str:
 
 def _server(told: Options) -> UpstreamSpec | None:
     """The configured server of this name, if there is one that is reached over the network."""
-    found = _configured(told)
+    found = _configured(told) or served_address(told.name)
     return found if found is not None and found.url else None
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from clawft.cli.options import common_options, discovered
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage
+from clawft.cli.served import served
 from clawft.cli.server_names import no_server
 from clawft.config.places import agent_file, ask_to_reconnect, home_folder, servers_folder
 from clawft.errors import quoted
@@ -63,6 +64,9 @@ def _found(options: Options) -> FoundServer:
         return found
     if options.name in servers.refused:
         raise servers.refused[options.name].error
+    if rows := served(options.name):
+        where = f"a weft that runs has {options.name} from {rows[0].origin}"
+        raise WrongUsage(f"no file here names {options.name}; {where}", hint="change it there")
     raise no_server(options.name, [*servers.found, *servers.waiting])
 
 
@@ -71,14 +75,17 @@ def _remove(options: Options) -> int:
     path = servers_folder(home_folder()) / f"{Path(options.name).name}.toml"
     if not path.exists() or Path(options.name).name != options.name:
         found = _found(options)
-        raise WrongUsage(
-            f"{options.name} is defined in {found.origin}",
-            hint=f"remove it there, or weft servers disable {options.name}",
-        )
+        raise WrongUsage(f"{options.name} is defined in {found.origin}", hint=f"remove it there{_or_disable(found)}")
     backup = keep(path)
     path.unlink()
     print(f"removed: {path} (kept as {backup.name})")
     return 0
+
+
+def _or_disable(found: FoundServer) -> str:
+    from clawft.config.layers import Scope  # loaded by now
+
+    return "" if found.scope is Scope.COMMAND_LINE else f", or weft servers disable {found.spec.name}"
 
 
 def _enable(options: Options) -> int:
@@ -147,8 +154,10 @@ def _only_switches_off(text: str, path: Path, place: tuple[str, ...]) -> bool:
 
 
 def _reconnect(options: Options) -> int:
-    """A file whose time stamp every running weft of this home looks at."""
-    name = _found(options).spec.name
+    """A file whose time stamp every running weft of this home looks at. They may have servers that no file names."""
+    name = options.name
+    if not served(name):
+        _found(options)
     ask_to_reconnect(home_folder(), name)
     print(f"asked: every running weft connects {name} anew within a second")
     return 0
