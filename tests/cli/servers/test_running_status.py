@@ -84,6 +84,20 @@ def test_status_is_that_of_the_servers_that_run(tmp_path: Path) -> None:
     assert status(tmp_path, *given)["one"]["weft"] is None, "nobody serves any more"
 
 
+@requirement("MGR-19", "MGR-03")
+def test_a_server_that_no_file_here_names_is_connected_anew_where_it_runs(tmp_path: Path) -> None:
+    with gateway(tmp_path, *config(one=["tiny.py"])) as served:
+        before = until(tmp_path, of_the_gateway(served, "one"))["one"]
+        done = weft(tmp_path, "servers", "reconnect", "one")
+        assert done.returncode == 0, done.stderr
+        until(tmp_path, lambda rows: rows["one"]["pid"] not in (None, before["pid"]))
+        for verb in ("remove", "enable", "disable"):
+            refused = weft(tmp_path, "servers", verb, "one")
+            assert refused.returncode == 2
+            assert "from --mcp-config" in refused.stderr
+        assert "weft servers list" in weft(tmp_path, "servers", "reconnect", "nobody").stderr
+
+
 @requirement("MGR-19")
 async def test_faults_of_a_server_stand_beside_its_name_and_no_other(tmp_path: Path) -> None:
     given = config(

@@ -25,7 +25,7 @@ def nothing_beside(name: str) -> tuple[()]:
 def app_with(withheld: Any) -> App:
     """One connected server with many tools, each of which is judged by `withheld`."""
     offers = SimpleNamespace(tools=[SimpleNamespace(wire=b"{}")] * TOOLS)
-    found = SimpleNamespace(spec=SimpleNamespace(trust="untrusted", enabled=True), origin="here")
+    found = SimpleNamespace(spec=SimpleNamespace(trust="untrusted", enabled=True, url=""), origin="here")
 
     def offering(name: str) -> SimpleNamespace:
         return offers

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+import msgspec
+
 from clawft.cli.audit import DEFAULT_LINES, MAX_LINES
 from clawft.cli.audit.lines import members_of
 from clawft.cli.audit.search import AuditSearch

@@ -4,6 +4,7 @@
 |---|---|
 | settings, and the app for as long as a command works | here |
 | where servers are named, and which those are | `sources` |
+| servers that no file names, but a weft that runs | `served` |
 | servers for a command that ends | `start_servers` |
 | what is logged | `log` |
 | `--mcp-debug` | `trace` |

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from clawft.cli.house.served import served
 from clawft.cli.house.sources import discovered
-from clawft.cli.parser import Options
+from clawft.cli.parser import Options, WrongUsage
 from clawft.cli.servers.names import no_server
 from clawft.config.layers import FoundServer
 from clawft.config.servers import waits
@@ -20,6 +21,9 @@ def found_of(options: Options) -> FoundServer:
         return found
     if options.name in servers.refused:
         raise servers.refused[options.name].error
+    if rows := served(options.name):
+        where = f"a weft that runs has {options.name} from {rows[0].origin}"
+        raise WrongUsage(f"no file here names {options.name}; {where}", hint="change it there")
     raise no_server(options.name, [*servers.found, *servers.waiting])
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from clawft.cli.parser import Options, WrongUsage
 from clawft.cli.servers.files import keep
 from clawft.cli.servers.found import found_of
+from clawft.config.layers import FoundServer, Scope
 from clawft.config.places import home_folder, servers_folder
 
 
@@ -15,11 +16,12 @@ def run(options: Options) -> int:
     path = servers_folder(home_folder()) / f"{Path(options.name).name}.toml"
     if not path.exists() or Path(options.name).name != options.name:
         found = found_of(options)
-        raise WrongUsage(
-            f"{options.name} is defined in {found.origin}",
-            hint=f"remove it there, or weft servers disable {options.name}",
-        )
+        raise WrongUsage(f"{options.name} is defined in {found.origin}", hint=f"remove it there{_or_disable(found)}")
     backup = keep(path)
     path.unlink()
     print(f"removed: {path} (kept as {backup.name})")
     return 0
+
+
+def _or_disable(found: FoundServer) -> str:
+    return "" if found.scope is Scope.COMMAND_LINE else f", or weft servers disable {found.spec.name}"

@@ -52,7 +52,8 @@ class Tools:
         self._pipeline = pipeline
         self._surface = surface
         self._built: Snapshot | None = None
-        self._before = NOTHING
+        self._before = self._shown = NOTHING
+        """What was built last, and what somebody saw last."""
         self._indexes: Indexes | None = None
 
     # ── the catalog ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -72,7 +73,7 @@ class Tools:
     def _snapshot(self) -> Snapshot:
         if self._built is None:
             offers = [self._offer(known) for known in self._roster]
-            built = build(offers, self._basis.form, before=self._before)
+            built = build(offers, self._basis.form, before=self._before, shown=self._shown)
             told = frozenset(self._before.clashes)
             _tell([clash for clash in built.clashes if clash not in told])
             self._built = self._before = built
@@ -81,7 +82,7 @@ class Tools:
     def _offer(self, known: RegisteredProvider, caller: Caller = _ANYONE) -> ProviderOffer:
         ways = Ways(self._pipeline, known, self._basis.shared)
         tools = _tools_of(self._personal.seen(known.provider, caller), of_server=bool(known.origin.server))
-        return ProviderOffer(known.origin, tools, ways.bind, ways.shorten)
+        return ProviderOffer(known.origin, tools, ways.bind, ways.shorten, _is_unknown(known))
 
     @property
     def entries(self) -> tuple[CatalogEntry, ...]:
@@ -145,6 +146,7 @@ class Tools:
 
     def visible(self, caller: Caller) -> list[CatalogEntry]:
         """The tools this caller may see, in catalog order."""
+        self._shown = self._snapshot
         shown = (entry for entry in self._entries_of(caller) if self._shows(Spellings(entry), caller))
         return [self._as_seen(entry, caller) for entry in shown]
 
@@ -200,6 +202,10 @@ def _absence(known: RegisteredProvider, name: str) -> tuple[tuple[str, ...], Cla
 def _own_name(known: RegisteredProvider, name: str) -> str:
     """What this provider would call the tool; nothing if the name leads elsewhere."""
     return next((name.removeprefix(head) for head in names.heads(known.origin) if name.startswith(head)), "")
+
+
+def _is_unknown(known: RegisteredProvider) -> bool:
+    return isinstance(known.provider, AbsentProvider) and known.provider.absence() is not None
 
 
 def _tell(clashes: Sequence[Clash]) -> None:
