@@ -227,8 +227,9 @@ def _as_before(told: Options, before: Login) -> LoginFlow:
 
 
 async def _as_typed(told: Options, vault: Vault, desk: LoginDesk) -> LoginFlow:
-    from clawft.auth.config import build_config, flow_of, host_in  # loaded with the desk
+    from clawft.auth.config import build_config, flow_of  # loaded with the desk
     from clawft.auth.discovery import find_server
+    from clawft.auth.token_hosts import place_in
 
     by = "program" if told.client_credentials else "device" if told.device else "browser"
     server = await find_server(desk.make_web(told.issuer), told.issuer, by) if told.issuer else None
@@ -240,7 +241,7 @@ async def _as_typed(told: Options, vault: Vault, desk: LoginDesk) -> LoginFlow:
         auth_url=told.auth_url or (server.authorization_endpoint if server else "") or _unused(told, server),
         token_url=told.token_url or (server.token_endpoint if server else ""),
     )
-    hosts = (*told.host, *filter(None, [host_in(told.resource)]))
+    hosts = (*told.host, *filter(None, [place_in(told.resource)]))
     return flow_of(config, vault, "", server=server, resource=told.resource, account=told.account, hosts=hosts)
 
 
@@ -289,12 +290,14 @@ class LoginScreen:
         return await self._receiver.open()
 
     async def visit(self, url: str, state: str) -> AuthorizationResponse:
-        from clawft.auth.config import host_in  # loaded with the logins
-        from clawft.auth.site import same_site
+        from urllib.parse import urlsplit  # loaded with the logins
+
+        from clawft.auth.site import same_site  # likewise
 
         expected = self._receiver.expect(state)
         if not same_site(url, self._server):
-            tell(f"note: what you allow at {safe(host_in(url))} is for {safe(host_in(self._server))}")
+            shown, wanted = (urlsplit(each).hostname or "" for each in (url, self._server))
+            tell(f"note: what you allow at {safe(shown)} is for {safe(wanted)}")
         _show(url, self._no_browser)
         try:
             async with asyncio.timeout(LOGIN_SECONDS):
