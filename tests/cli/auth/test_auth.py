@@ -178,15 +178,16 @@ async def test_further_hosts_are_the_users_word(home: Path) -> None:
     keep(home)
     assert (await weft_says(home, "auth", "allow", "mine", "API.example.com"))[0] == 0
     assert Vault(home / "tokens").read("mine")[0].hosts == ("api.example.com",)
-    told = await weft_says(home, "auth", "allow", "mine", "https://other.example/v1", "*.example.org")
-    assert told == (0, "allowed: the token of mine may go to other.example, *.example.org\n")
-    assert Vault(home / "tokens").read("mine")[0].hosts == ("api.example.com", "other.example", "*.example.org")
+    told = await weft_says(home, "auth", "allow", "mine", "https://other.example/v1", "*.example.org", "127.0.0.1:9")
+    assert told == (0, "allowed: the token of mine may go to other.example, *.example.org, 127.0.0.1:9\n")
+    assert Vault(home / "tokens").read("mine")[0].hosts[1:] == ("other.example", "*.example.org", "127.0.0.1:9")
 
 
 @pytest.mark.parametrize(
     ("host", "hint"),
     [
         ("api.x:8443", "weft auth allow mine api.x"),
+        ("localhost", "weft auth allow mine localhost:8080"),
         ("*.api.x:8443", "weft auth allow mine '*.api.x'"),
         ("a b", "weft auth allow mine api.example.com"),
         ("", "weft auth allow mine api.example.com"),

@@ -6,8 +6,8 @@ import asyncio
 import os
 import sys
 import threading
+from urllib.parse import urlsplit
 
-from clawft.auth.config import host_in
 from clawft.auth.flow import AuthorizationResponse
 from clawft.auth.receiver import Receiver
 from clawft.auth.site import same_site
@@ -32,7 +32,8 @@ class LoginScreen:
     async def visit(self, url: str, state: str) -> AuthorizationResponse:
         expected = self._receiver.expect(state)
         if not same_site(url, self._server):
-            tell(f"note: what you allow at {safe(host_in(url))} is for {safe(host_in(self._server))}")
+            shown, wanted = (urlsplit(each).hostname or "" for each in (url, self._server))
+            tell(f"note: what you allow at {safe(shown)} is for {safe(wanted)}")
         show_address(url, self._no_browser)
         try:
             async with asyncio.timeout(LOGIN_SECONDS):

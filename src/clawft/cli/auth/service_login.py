@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from clawft.auth.config import build_config, flow_of, host_in
+from clawft.auth.config import build_config, flow_of
 from clawft.auth.desk import LoginDesk
 from clawft.auth.discovery import find_server
 from clawft.auth.flow import LoginFlow
 from clawft.auth.presets import PRESETS
+from clawft.auth.token_hosts import place_in
 from clawft.auth.tokens import AuthServer, Login
 from clawft.auth.vault import Vault
 from clawft.cli.auth.browser import nobody_came, show_address
@@ -91,7 +92,7 @@ async def _as_typed(told: Options, vault: Vault, desk: LoginDesk) -> LoginFlow:
         auth_url=told.auth_url or (server.authorization_endpoint if server else "") or _unused(told, server),
         token_url=told.token_url or (server.token_endpoint if server else ""),
     )
-    hosts = (*told.host, *filter(None, [host_in(told.resource)]))
+    hosts = (*told.host, *filter(None, [place_in(told.resource)]))
     return flow_of(config, vault, "", server=server, resource=told.resource, account=told.account, hosts=hosts)
 
 
