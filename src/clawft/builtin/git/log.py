@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
 from clawft.builtin.git.failure import failed
-from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, no_cursor
 from clawft.builtin.git.reading import decoded, records
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
@@ -129,5 +129,5 @@ async def _cursor(repo: Repo, tips: list[str], skip: int) -> str:
 def _read_cursor(tool: str, cursor: str) -> tuple[int, list[str]]:
     found = _CURSOR.fullmatch(cursor)
     if found is None:
-        raise InvalidArguments(f"{tool}: {cursor[:40]!r} is no cursor of ours", hint="use next_cursor as it came")
+        raise no_cursor(tool, cursor)
     return int(found["skip"]), found["tips"].split(",")
