@@ -87,7 +87,7 @@ def parse_blame(said: bytes) -> list[BlameLine]:
     commit, number = b"", 0
     for line in said.split(b"\n"):
         if line.startswith(b"\t"):
-            content = shorten(decoded(line[1:]))
+            content = shorten(decoded(line[1:].removesuffix(b"\r")))
             lines.append(BlameLine(number, commit.decode(), authors.get(commit) or UNKNOWN, content))
         elif line.startswith(b"author "):
             authors[commit] = decoded(line[7:])

@@ -24,6 +24,8 @@ class HunkPieces:
         self._hunk, self._most = hunk, most
         self._old, self._new, self._size = hunk.old_start, hunk.new_start, 0
         self._part: list[str] = []
+        self._tells_all = not (hunk.old_lines and hunk.new_lines)
+        """Each piece tells of a change of line ends by itself: there is none where lines only come, or only go."""
 
     def add(self, line: str) -> Hunk | None:
         done = self._cut() if self._part and self._size + len(line) > self._most else None
@@ -32,18 +34,31 @@ class HunkPieces:
         return done
 
     def end(self) -> Hunk:
-        return self._piece()
+        whole = (self._old, self._new) == (self._hunk.old_start, self._hunk.new_start)
+        return self._piece(whole or self._tells_all)
 
     def _cut(self) -> Hunk:
-        piece = self._piece()
+        piece = self._piece(self._tells_all)
         self._old, self._new = self._old + piece.old_lines, self._new + piece.new_lines
         self._part, self._size = [], 0
         return piece
 
-    def _piece(self) -> Hunk:
+    def _piece(self, tells_all: bool) -> Hunk:
         removed = sum(line[:1] in (" ", "-") for line in self._part)
         added = sum(line[:1] in (" ", "+") for line in self._part)
-        return Hunk(self._old, removed, self._new, added, self._hunk.heading, self._part)
+        lines = without_ends(self._part) if tells_all else self._part
+        return Hunk(self._old, removed, self._new, added, self._hunk.heading, lines)
+
+
+def without_ends(lines: list[str]) -> list[str]:
+    """Without carriage returns, if every line that has an end has one: so no change is about them."""
+    if not any(line.endswith("\r") for line in lines[:3]):
+        return lines
+    noted = [*(line.startswith("\\") for line in lines[1:]), False]  # a note says that the line before has no end
+    ended = [not (note or line.startswith("\\")) for line, note in zip(lines, noted, strict=False)]
+    if not all(line.endswith("\r") for line, end in zip(lines, ended, strict=True) if end):
+        return lines
+    return [line[:-1] if end else line for line, end in zip(lines, ended, strict=True)]
 
 
 def pieces(hunk: Hunk, lines: Iterable[str], most: int = BOUNDS.piece_bytes) -> Iterator[Hunk]:

@@ -240,7 +240,9 @@ class _PatchPart:
         self._left, self._right = int(found[2] or 1), int(found[4] or 1)
         self._in_hunk = True
         if self._shown.wanted.context is not None and self._shown.after is None:
-            empty = Hunk(int(found[1]), self._left, int(found[3]), self._right, decoded(found[5]), [])
+            empty = Hunk(
+                int(found[1]), self._left, int(found[3]), self._right, decoded(found[5]).removesuffix("\r"), []
+            )
             self._hunk = HunkPieces(empty)
 
     def _take_content(self, line: bytes) -> None:
