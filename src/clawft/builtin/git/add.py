@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.git import words
 from clawft.builtin.git.log import commit_of, head_of
 from clawft.builtin.git.page import lines_of
+from clawft.builtin.git.reading import raw_name
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.staging import stage
 from clawft.builtin.recipe import recipe
@@ -71,4 +72,4 @@ async def _forget(repo: Repo, paths: list[str]) -> None:
 
 
 def _spelled(paths: list[str]) -> bytes:
-    return b"".join(path.encode() + b"\0" for path in paths)
+    return b"".join(raw_name(path) + b"\0" for path in paths)

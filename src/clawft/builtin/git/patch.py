@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from clawft.builtin.git.hunks import Hunk, HunkPieces
 from clawft.builtin.git.page import shorten
-from clawft.builtin.git.reading import decoded
+from clawft.builtin.git.reading import decoded, named
 from clawft.builtin.git.settings import BOUNDS
 
 STATUS = {
@@ -157,7 +157,7 @@ class _RawPart:
         shown, first, last = self._shown, self._names[0], self._names[-1]
         shown.sections.append(SECTIONS.get(letter, 1))
         if len(shown.files) < shown.most_files():
-            old, new = (None if letter == "A" else decoded(first)), (None if letter == "D" else decoded(last))
+            old, new = (None if letter == "A" else named(first)), (None if letter == "D" else named(last))
             shown.files.append(FileDiff(STATUS[letter], old, new, last))
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from clawft.builtin.git.failure import unseen
 from clawft.builtin.git.hostile_config import untrusted
-from clawft.builtin.git.reading import decoded
+from clawft.builtin.git.reading import decoded, named, raw_name
 from clawft.builtin.git.repo import Repo
 from clawft.builtin.git.settings import DRAFT
 from clawft.builtin.git.status import StatusRecord, read_status
@@ -33,7 +33,7 @@ async def stage(repo: Repo, paths: Sequence[str] | None) -> Staged:
     Not by `git add`: that looks into submodules, with their configuration, which nobody checked.
     """
     known = (await read_status(repo, renames=False)).changes
-    changes = [each for each in known if not _is_draft(each) and not repo.is_ours(decoded(each.path))]
+    changes = [each for each in known if not _is_draft(each) and not repo.is_ours(os.fsdecode(each.path))]
     chosen = changes if paths is None else _chosen(repo.tool, changes, paths)
     if paths is None:
         check_resolved(repo.tool, changes)
@@ -53,11 +53,11 @@ async def stage(repo: Repo, paths: Sequence[str] | None) -> Staged:
 def _staged(known: Sequence[StatusRecord], chosen: Sequence[StatusRecord], changed: Sequence[StatusRecord]) -> Staged:
     paths = frozenset(change.path.rstrip(b"/") for change in chosen)
     others = [each for each in known if not each.untracked and each.index != "." and each.path not in paths]
-    return Staged([decoded(change.path.rstrip(b"/")) for change in changed], paths, others)
+    return Staged([named(change.path.rstrip(b"/")) for change in changed], paths, others)
 
 
 def check_resolved(tool: str, changes: Sequence[StatusRecord]) -> None:
-    conflicted = [decoded(change.path) for change in changes if change.conflicted]
+    conflicted = [named(change.path) for change in changes if change.conflicted]
     if conflicted:
         raise unresolved(tool, conflicted)
 
@@ -70,7 +70,7 @@ def _is_draft(change: StatusRecord) -> bool:
 def _chosen(tool: str, changes: Sequence[StatusRecord], paths: Sequence[str]) -> list[StatusRecord]:
     chosen: list[StatusRecord] = []
     for path in paths:
-        wanted = path.encode()
+        wanted = raw_name(path)
         found = [each for each in changes if path == "." or each.path == wanted or each.path.startswith(wanted + b"/")]
         if not found:
             raise InvalidArguments(
@@ -85,7 +85,7 @@ async def _check_seen(repo: Repo, gone: Sequence[bytes]) -> None:
     """What git does not see in its cell is gone to it, and would be gone from the next commit."""
     hidden = await asyncio.to_thread(_first_there, os.fsencode(repo.place.top), gone) if gone else None
     if hidden is not None:
-        raise unseen(repo.tool, decoded(hidden))
+        raise unseen(repo.tool, named(hidden))
 
 
 def _first_there(top: bytes, paths: Sequence[bytes]) -> bytes | None:
@@ -107,6 +107,4 @@ async def _check_filters(repo: Repo, names: Sequence[bytes]) -> None:
     words = said.split(b"\0")
     for name, _, value in zip(words[::3], words[1::3], words[2::3], strict=False):
         if value not in NO_FILTER:
-            raise untrusted(
-                repo.tool, f"'{decoded(name)}' is to pass the filter '{decoded(value)}', which is a program"
-            )
+            raise untrusted(repo.tool, f"'{named(name)}' is to pass the filter '{decoded(value)}', which is a program")
