@@ -32,6 +32,12 @@ _REASONS: Sequence[KnownFailure] = (
         f"{_LIST} git takes what it likes",
     ),
     KnownFailure(r"your current branch '([^']*)' does not have any commits", "the branch '{0}' has no commits yet"),
+    KnownFailure(r"no such ref: HEAD", "the repository has no commits yet"),
+    KnownFailure(
+        r"usage: git diff",
+        "the revision names no commit",
+        "git__log names commits; git__show with file_path shows a file as it was",
+    ),
     KnownFailure(
         r"(?:ambiguous argument|bad revision|invalid reference:|not a valid object name:?|invalid object name)"
         r" '?([^'\n]+)",

@@ -57,9 +57,18 @@ async def log(
     skip, tips = _read_cursor(git.tool, cursor) if cursor else (0, tips)
     async with git.open(repo_path) as repo:
         commits = await read_log(repo, tips, where, skip, max_count + 1)
+        if revision and not commits:
+            await _check_commits(repo, revision)
         count = fitting(commits, max_count)
         after = await _cursor(repo, tips, skip + count) if count < len(commits) else None
     return LogResult(commits[:count], after)
+
+
+async def _check_commits(repo: Repo, revision: str) -> None:
+    """Git lists nothing of a folder or a file, and finds that well. A range may well be empty."""
+    thing = await repo.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", revision)
+    if thing.code == 0 and await try_commit(repo, revision) is None:
+        raise InvalidArguments(f"{repo.tool}: '{revision}' is no commit", hint="'path' is for files and folders")
 
 
 async def read_log(repo: Repo, tips: list[str], where: list[str], skip: int, count: int) -> list[LogEntry]:

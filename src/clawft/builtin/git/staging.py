@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -23,6 +23,8 @@ class Staged(Struct, frozen=True):
     """What was not staged before."""
     paths: frozenset[bytes]
     """All that was asked for."""
+    embedded: list[str]
+    """Repositories among them, new ones: of these git takes the commit they are at, and nothing that is in them."""
     others: list[StatusRecord]
     """What was staged before, and is none of these."""
 
@@ -53,7 +55,17 @@ async def stage(repo: Repo, paths: Sequence[str] | None) -> Staged:
 def _staged(known: Sequence[StatusRecord], chosen: Sequence[StatusRecord], changed: Sequence[StatusRecord]) -> Staged:
     paths = frozenset(change.path.rstrip(b"/") for change in chosen)
     others = [each for each in known if not each.untracked and each.index != "." and each.path not in paths]
-    return Staged([named(change.path.rstrip(b"/")) for change in changed], paths, others)
+    embedded = [each.path for each in changed if each.untracked and each.path.endswith(b"/")]
+    return Staged(_names(each.path for each in changed), paths, _names(embedded), others)
+
+
+def _names(paths: Iterable[bytes]) -> list[str]:
+    return [named(path.rstrip(b"/")) for path in paths]
+
+
+def line_of_embedded(embedded: Sequence[str]) -> list[str]:
+    """For those who only read the short text."""
+    return [f"only the commit of each repository in {', '.join(embedded)}, not its files"] if embedded else []
 
 
 def check_resolved(tool: str, changes: Sequence[StatusRecord]) -> None:
