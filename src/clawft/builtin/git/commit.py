@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
@@ -10,19 +11,22 @@ from clawft.builtin.git.failure import failed
 from clawft.builtin.git.identity import AuthorEmail, AuthorName, identity
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
-from clawft.builtin.git.staging import Staged, check_resolved, stage
+from clawft.builtin.git.staging import Staged, check_resolved, line_of_embedded, stage
 from clawft.builtin.git.status import read_status
 from clawft.builtin.git.unfinished import check_finished
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed
 
 
-class CommitResult(Struct, frozen=True):
+class CommitResult(Struct, frozen=True, omit_defaults=True):
     oid: str
     message: str
+    embedded: list[str] = []
+    """Repositories in this one that are new in it: of each only the commit it is at, and none of its files."""
 
     def text(self) -> str:
-        return f"{self.oid[:12]} {self.message.partition(chr(10))[0]}"
+        head = f"{self.oid[:12]} {self.message.partition(chr(10))[0]}"
+        return "\n".join([head, *line_of_embedded(self.embedded)])
 
 
 @recipe(alias="git_commit", title="Git commit", destructive=False, open_world=False)
@@ -43,10 +47,12 @@ async def commit(
     async with git.open(repo_path) as repo:
         who = await identity(repo, author_name, author_email)
         async with repo.alone():
-            staged = None if chosen == [] else await stage(repo, chosen)
-            if chosen is None or staged is None or not staged.others:
+            if chosen == []:
                 return await make_commit(repo, message, who)
-            return await _commit_apart(repo, message, who, staged)
+            staged = await stage(repo, chosen)
+            whole = chosen is None or not staged.others
+            made = await (make_commit(repo, message, who) if whole else _commit_apart(repo, message, who, staged))
+            return msgspec.structs.replace(made, embedded=staged.embedded)
 
 
 async def _commit_apart(repo: Repo, message: str, who: dict[str, str], staged: Staged) -> CommitResult:

@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, shorten
-from clawft.builtin.git.reading import decoded
+from clawft.builtin.git.reading import decoded, named
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.settings import BOUNDS
 from clawft.builtin.git.unfinished import state_of
@@ -72,10 +72,10 @@ async def conflicts(
 def parse_unmerged(said: bytes) -> list[Conflict]:
     """`mode id stage\\tpath`, one for each version there is."""
     sides: dict[str, dict[str, Side]] = {}
-    for record in filter(None, decoded(said).split("\0")):
-        head, _, path = record.partition("\t")
-        mode, oid, number = head.split(" ")
-        sides.setdefault(path, {})[STAGES[number]] = Side(oid, mode)
+    for record in filter(None, said.split(b"\0")):
+        head, _, path = record.partition(b"\t")
+        mode, oid, number = head.decode().split(" ")
+        sides.setdefault(named(path), {})[STAGES[number]] = Side(oid, mode)
     return [Conflict(path, **found) for path, found in sides.items()]
 
 

@@ -17,7 +17,7 @@ from clawft.builtin.git.hostile_config import FIXED, ConfigFindings, GitWork, ch
 from clawft.builtin.git.one_at_a_time import Part, alone
 from clawft.builtin.git.program import SHAPE, GitProgram, environment, program
 from clawft.builtin.git.repository_paths import RepositoryPaths, check_contents, current_user, find_repository
-from clawft.builtin.git.run import GitOutput, Listen, RunLimits, RunPurpose, run
+from clawft.builtin.git.run import GitOutput, Hear, Listen, RunLimits, RunPurpose, run
 from clawft.builtin.git.settings import GitSettings
 from clawft.builtin.process import path_of
 from clawft.provider.context import ToolContext
@@ -139,6 +139,7 @@ class Repo:
         listen: Listen | None = None,
         extra: Mapping[str, str] | None = None,
         users_own: bool = False,
+        hear: Hear | None = None,
     ) -> GitOutput:
         """Run git and see how it ends. `write`: it may touch the index; without, it only looks."""
         purpose = RunPurpose(self.trusted, write, protocols, users_own)
@@ -154,6 +155,7 @@ class Repo:
             stdin=stdin,
             listen=listen,
             cell=cell,
+            hear=hear,
         )
 
     def _environment(self, purpose: RunPurpose, extra: Mapping[str, str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
-from clawft.builtin.git.reading import decoded
+from clawft.builtin.git.reading import named
 from clawft.builtin.git.repo import Repo
 from clawft.builtin.git.repository_paths import RepositoryPaths
 from clawft.errors import ExecutionFailed
@@ -33,8 +33,8 @@ def state_of(place: RepositoryPaths) -> str | None:
 
 async def unfinished(repo: Repo) -> Unfinished:
     state = await asyncio.to_thread(state_of, repo.place)
-    entries = decoded(await repo.ask("ls-files", "--unmerged", "-z")).split("\0")
-    return Unfinished(state, list(dict.fromkeys(entry.partition("\t")[2] for entry in entries if entry)))
+    entries = filter(None, (await repo.ask("ls-files", "--unmerged", "-z")).split(b"\0"))
+    return Unfinished(state, list(dict.fromkeys(named(entry.partition(b"\t")[2]) for entry in entries)))
 
 
 async def check_finished(repo: Repo, *, but: Collection[str] = ()) -> None:
