@@ -115,7 +115,7 @@ class Conversation:
         method = request.method
         dispatch.check_method(method, self.caller)
         if method in LISTS:
-            await self._gateway.settle(self.caller)
+            await self._gateway.settle_lists(self.caller)
             return self._list(request)
         if method == "completion/complete":
             return await dispatch.complete(self._gateway, self.caller, request.params)

@@ -268,6 +268,9 @@ class Pool:
             return {"roots": self._roots}
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{request.method} is not served here")
 
+    def lists_change(self, upstream: Upstream, reading: asyncio.Task[None]) -> None:
+        self.newcomers.expect_lists(upstream.spec.name, reading)
+
     def offer_changed(self, upstream: Upstream, parts: Parts) -> None:
         self.news.offer_changed.tell(upstream, parts)
 
