@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from clawft.cli import server_test
+from clawft.cli import server_status, server_test, start_servers
 from clawft.cli.main import main
 from tests.requirements import requirement
 
@@ -57,3 +57,24 @@ def test_it_is_given_up_and_ended_at_once(capsys: pytest.CaptureFixture[str]) ->
 def test_what_it_said_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert try_out(DEAF) == 1
     assert "no answer within 1 s; its last words: no key" in capsys.readouterr().err
+
+
+@requirement("POOL-15", "MGR-15")
+@pytest.mark.parametrize(
+    "command", ["tools list", "tools search echo", "resources list", "prompts list", "servers status"]
+)
+def test_lists_of_what_the_others_have_do_not_wait_long_for_it(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(start_servers, "LOOK_SECONDS", PATIENCE_S)
+    monkeypatch.setattr(server_status, "LOOK_SECONDS", PATIENCE_S)
+    silent = {"command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"]}
+    config = json.dumps({"mcpServers": {"silent": silent}})
+    began = time.monotonic()
+    assert main([*command.split(), "--mcp-config", config]) == 0
+    assert time.monotonic() - began < start_servers.SETTLE_SECONDS / 2
+    told = capsys.readouterr()
+    assert "silent" in told.out + told.err
+    assert "not ready after" in told.out + told.err
+    if not command.startswith("servers"):
+        assert "(weft servers test silent --mcp-config …)" in told.err

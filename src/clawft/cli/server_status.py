@@ -27,7 +27,7 @@ from clawft.cli.screen import (
     width,
 )
 from clawft.cli.server_names import NO_SERVERS, no_server
-from clawft.cli.start_servers import SETTLE_SECONDS
+from clawft.cli.start_servers import LOOK_SECONDS, SETTLE_SECONDS
 from clawft.config.places import running_folder
 
 if TYPE_CHECKING:  # help needs none of it
@@ -151,7 +151,7 @@ async def _start(app: App, name: str | None) -> None:
     if name and name not in app.servers.wanted:
         return  # switched off, or it waits: nothing has to run to say so
     await app.start_servers([name] if name else ())
-    await app.pool.settled(SETTLE_SECONDS)
+    await app.pool.settled(SETTLE_SECONDS if name else LOOK_SECONDS)
 
 
 async def _rows(app: App) -> list[ServerRow]:

@@ -43,7 +43,9 @@ def _list(options: Options) -> int:
         return listed, "" if listed else _no_tools(app, options)
 
     alone = f"{options.only[0]}__" if len(options.only) == 1 else ""
-    return show_with_app(options, work, lambda found: _print_entries(found[0], options, found[1]), tool=alone)
+    return show_with_app(
+        options, work, lambda found: _print_entries(found[0], options, found[1]), tool=alone, look=True
+    )
 
 
 def _is_of(entry: CatalogEntry, only: tuple[str, ...]) -> bool:
@@ -72,7 +74,7 @@ def _search(options: Options) -> int:
         return app.gateway.tools.search(app.caller, " ".join(options.words), MAX_FOUND)
 
     nothing = "nothing found; `weft tools list` shows all tools"
-    return show_with_app(options, work, lambda found: _print_entries(found, options, nothing))
+    return show_with_app(options, work, lambda found: _print_entries(found, options, nothing), look=True)
 
 
 def _print_entries(entries: Sequence[CatalogEntry], options: Options, nothing: str) -> int:
