@@ -40,7 +40,7 @@ class Taken:
         self.errand = errand
         self.cancelled = False
 
-    def cancel(self) -> None:
+    def cancel(self, beside: bytes = b"") -> None:
         self.cancelled = True
 
 

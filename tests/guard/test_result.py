@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from clawft.guard.result import DEFAULT_LIMIT, ResultGuard
 from clawft.link.share.attic import MAX_BYTES, SPARED_BYTES
@@ -23,9 +24,10 @@ async def guarded(
     tool: Tool = TOOL,
     server: str = "",
     caller: Caller = ADA,
+    asked: str = "",
 ) -> Reply:
     guard = ResultGuard(Leftovers() if leftovers is None else leftovers, limit, lambda name: name == "loud")
-    return await guard(call(caller=caller, tool=tool, server=server), answers(reply))
+    return await guard(replace(call(caller=caller, tool=tool, server=server), asked=asked), answers(reply))
 
 
 def blocks(*content: dict[str, Any], **more: Any) -> Reply:
@@ -159,6 +161,13 @@ async def test_who_may_not_read_on_is_not_told_to(reply: Reply, said: str) -> No
     for grant in (Grant(("mcp__weft__read_result",)), Grant(("demo__*", "weft__*"))):
         caller = Caller("ada", grant=grant)
         assert "call weft__read_result with" in (await guarded(reply, caller=caller)).result.decode()
+
+
+@requirement("GUARD-08")
+async def test_where_nobody_can_read_on_the_note_says_that_and_names_the_tool_as_it_was_called() -> None:
+    content = result_of(await guarded(Reply.text("x" * 300), leftovers=Leftovers(max_bytes=0), asked="demo__t"))
+    said = "200 more bytes cannot be read on: weft__read_result is not offered here; ask demo__t for less"
+    assert said in content["content"][0]["text"]
 
 
 @requirement("GUARD-08", "QUAL-12")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from clawft.upstream.newcomers import WAITED_CHANGES, Newcomers
 from tests.requirements import requirement
 from tests.security.siege import honest
 from tests.servers.pipe import Json, Pipe, call, mcp_server, modern_meta, request, text_of
@@ -104,6 +105,44 @@ async def test_a_tool_of_a_server_that_never_was_there_says_why_and_a_hidden_one
         for name in ("hidden__poke", "gonepoke", "gone__", "gonether__poke"):
             answer = await pipe.ask("tools/call", {"name": name, "arguments": {}})
             assert (answer["error"]["code"], "connected" in str(answer)) == (-32602, False)
+
+
+@requirement("POOL-08")
+@pytest.mark.parametrize("meta", [{}, {"_meta": modern_meta()}], ids=["handshake", "stateless"])
+async def test_whoever_asks_while_changed_lists_are_on_their_way_gets_the_new_ones(tmp_path: Path, meta: Json) -> None:
+    entry: Json = {"command": sys.executable, "args": [str(Path(__file__).parents[1] / "servers" / "honest.py")]}
+    async with mcp_server(tmp_path, *servers(one=entry)) as pipe:
+        if not meta:
+            await pipe.open()
+        await pipe.ask("tools/list", dict(meta))
+        for number in range(2):
+            await pipe.ask("tools/call", {"name": "one__change", "arguments": {}, **meta})
+            assert f"one__new_{number}" in names_in(await pipe.ask("tools/list", dict(meta)))
+        await pipe.ask("tools/call", {"name": "one__change", "arguments": {}, **meta})
+        assert text_of(await pipe.ask("tools/call", {"name": "one__new_2", "arguments": {}, **meta})) == "new_2"
+
+
+@requirement("POOL-08", "POOL-05")
+async def test_a_server_that_changes_its_lists_all_the_time_holds_up_nobody() -> None:
+    on_their_way, waited = Newcomers(), 0
+    for _ in range(10 * WAITED_CHANGES):
+        on_their_way.expect_lists("restless", reading := asyncio.create_task(asyncio.sleep(0)))
+        waited += on_their_way.changing
+        await on_their_way.lists()
+        await reading
+    assert waited == WAITED_CHANGES
+    on_their_way.expect_lists("another", asyncio.create_task(asyncio.sleep(0)))
+    assert on_their_way.changing
+
+
+@requirement("POOL-08")
+async def test_a_list_that_does_not_come_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clawft.upstream.newcomers.WAIT_SECONDS", 0.01)
+    on_their_way = Newcomers()
+    on_their_way.expect_lists("slow", reading := asyncio.create_task(asyncio.Event().wait()))
+    await on_their_way.lists()
+    assert not reading.done()
+    reading.cancel()
 
 
 @requirement("POOL-09")

@@ -46,6 +46,8 @@ class ServerRow(Struct, frozen=True):
     login: str | None = None
     server: str | None = None
     origin: str = ""
+    scope: str | None = None
+    """The layer of the configuration it came from."""
     trust: str | None = None
     sandbox: str | None = None
     left_out: str | None = None
@@ -79,9 +81,10 @@ def _idle_rows(app: App, here: Path) -> Iterator[ServerRow]:
     servers = app.servers
     for name, found in servers.found.items():
         if not found.spec.enabled:
-            yield ServerRow(name, "disabled", origin=str(found.origin))
+            yield ServerRow(name, "disabled", origin=str(found.origin), scope=found.scope.value)
     for name, found in servers.waiting.items():
-        yield ServerRow(name, "waiting", error=_waits(app, found), origin=str(found.origin), next=_grant(found, here))
+        origin, scope = str(found.origin), found.scope.value
+        yield ServerRow(name, "waiting", error=_waits(app, found), origin=origin, scope=scope, next=_grant(found, here))
     for name, refused in servers.refused.items():
         yield ServerRow(name, "failed", error=str(refused.error), origin=refused.file)
 
@@ -119,6 +122,7 @@ def _running(app: App, status: ServerStatus) -> ServerRow:
         login=login,
         server=" ".join(str(info[key]) for key in ("name", "version") if key in info),
         origin=str(found.origin),
+        scope=found.scope.value,
         trust=found.spec.trust,
         sandbox=status.sandbox,
         left_out=_left_out(status),
@@ -166,7 +170,7 @@ def _error(status: ServerStatus, login: str) -> str:
         from clawft.upstream.reasons import not_ready  # loaded with the servers
 
         return not_ready(round(status.seconds), status.step)
-    return status.error
+    return f"{status.error}; it is being tried again" if status.error and status.status == "pending" else status.error
 
 
 def _login(app: App, status: ServerStatus) -> str:

@@ -118,7 +118,7 @@ class Conversation:
         method = request.method
         dispatch.check_method(method, self.caller)
         if method in LISTS:
-            await self._gateway.settle(self.caller)
+            await self._gateway.settle_lists(self.caller)
             return self._list(request)
         if method == "completion/complete":
             return await dispatch.complete(self._gateway, self.caller, request.params)
@@ -235,11 +235,11 @@ class Conversation:
     def notice(self, notification: Notification) -> None:
         """Cancelled is acted on and folders are news; everything else is accepted silently."""
         if notification.method == "notifications/cancelled":
-            from clawft.wire.cancel import read_cancelled  # loaded with the first
+            from clawft.wire.cancel import beside_id, read_cancelled  # loaded with the first
 
             id = read_cancelled(notification.params)
             if id is not None:
-                self.running.cancel(id)
+                self.running.cancel(id, beside_id(notification.params))
         elif notification.method in _FOLDERS_KNOWN and self.caller.capabilities.roots:
             self._gateway.folders.changed()
             self._gateway.events.publish(RootsChanged())

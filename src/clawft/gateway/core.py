@@ -189,7 +189,7 @@ class Gateway:
 
     def is_settled(self, caller: Caller) -> bool:
         """Is it known what there is for this caller, as far as it can be waited for?"""
-        return not caller.proof and (self.newcomers is None or not self.newcomers.awaited)
+        return not caller.proof and (self.newcomers is None or not (self.newcomers.awaited or self.newcomers.changing))
 
     async def settle(self, caller: Caller) -> None:
         """Back when it is."""
@@ -197,6 +197,12 @@ class Gateway:
             await self.newcomers.next()
         if caller.proof and self._roster.personal:
             await self._roster.personal.settle(caller)
+
+    async def settle_lists(self, caller: Caller) -> None:
+        """The same, and lists that servers have changed are read again: for whoever reads them."""
+        await self.settle(caller)
+        if self.newcomers is not None and self.newcomers.changing:
+            await self.newcomers.lists()
 
     # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -248,7 +254,7 @@ class Gateway:
     ) -> Reply:
         """Run one tool through its guards. A tool that fails gives a reply with `is_error`; an unknown one raises."""
         self.calls += 1
-        entry = self.tools.find(name, caller) or await self._find_soon(name, caller)
+        entry = self.tools.find(name, caller) or await self._find_late(name, caller)
         if entry is None:
             return await self._missing(Call(caller, name, _NO_TOOL, _NOWHERE, arguments, asked=name))
         call = Call(caller, entry.canonical, entry.tool, entry.origin, arguments, meta, talk or _SILENT, name, more)
@@ -261,8 +267,15 @@ class Gateway:
 
     async def _hidden(self, call: Call) -> Reply:
         """Told as late as of a tool that nobody has, so that the time it takes does not tell them apart either."""
-        await self._find_soon("", call.caller)
+        await self._find_late("", call.caller)
         return await self._not_there(call)
+
+    async def _find_late(self, name: str, caller: Caller) -> CatalogEntry | None:
+        """A tool that is not there yet may be on a list that its server has just changed."""
+        if self.newcomers is None or not self.newcomers.changing:
+            return await self._find_soon(name, caller)
+        await self.newcomers.lists()
+        return self.tools.find(name, caller) or await self._find_soon(name, caller)
 
     async def _find_soon(self, name: str, caller: Caller) -> CatalogEntry | None:
         """A tool that is not there yet may come with a server, or with what this caller has of its own."""

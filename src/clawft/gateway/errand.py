@@ -103,12 +103,12 @@ class Errand(Job):
         self.work = self._all.follow(partial(self._all.gateway.go_on, self._call, self._short, self._began, rest))
         self._all.running.queue(self)
 
-    def cancel(self) -> None:
+    def cancel(self, beside: bytes = b"") -> None:
         if self.sent is None:
-            super().cancel()
+            super().cancel(beside)
         elif not self.cancelled:
             self.cancelled = True
-            self.sent.cancel()
+            self.sent.cancel(beside)
             self.sent = None
             self._short.witness.noted(self._call, self._began, asyncio.CancelledError())
             self._all.running.forget(self)

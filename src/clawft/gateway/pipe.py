@@ -253,11 +253,11 @@ class PipeCaller:
         if self._era is not Era.STATELESS:
             self._conversation.notice(notification)
         elif notification.method == "notifications/cancelled":
-            from clawft.wire.cancel import read_cancelled  # loaded with the first
+            from clawft.wire.cancel import beside_id, read_cancelled  # loaded with the first
 
             id = read_cancelled(notification.params)
             if id is not None:
-                self._running.cancel(id)
+                self._running.cancel(id, beside_id(notification.params))
 
     # ── batches: 2025-03-26 only ─────────────────────────────────────────────────────────────────────────────────────
 

@@ -47,11 +47,12 @@ class Job:
         self.task: asyncio.Task[Any] | None = None
         self.cancelled = False
 
-    def cancel(self) -> None:
+    def cancel(self, beside: bytes = b"") -> None:
+        """`beside`: what the caller says with it, for whoever is told further on."""
         if not self.cancelled:
             self.cancelled = True
             if self.task is not None:
-                self.task.cancel()
+                self.task.cancel(beside or None)
 
 
 class RunningRequests:
@@ -265,11 +266,11 @@ class RunningRequests:
             return Busy(f"busy: {self._limit} requests are in flight on this connection", hint="wait for some answers")
         return None
 
-    def cancel(self, key: bytes) -> None:
+    def cancel(self, key: bytes, beside: bytes = b"") -> None:
         """Stop it; nothing more is sent for this id. Unknown ids are fine: the answer may just have gone out."""
         job = self._jobs.get(key)
         if job is not None:
-            job.cancel()
+            job.cancel(beside)
 
     def cancel_all(self) -> None:
         for job in list(self._jobs.values()):

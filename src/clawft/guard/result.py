@@ -34,15 +34,11 @@ _members = msgspec.json.Decoder(dict[str, Raw])
 
 
 _READ_ON = accepted(Origin("weft"), Tool("read_result", b""))
-_BARRED = "cannot be read on: weft__read_result is not allowed here"
+_BARRED = "cannot be read on: weft__read_result is not {} here"
 
 
 def _nobodys(server: str) -> bool:
     return False
-
-
-def _may_read_on(call: Call) -> bool:
-    return visible(_READ_ON, call.caller.grant)
 
 
 class ResultGuard:
@@ -119,12 +115,19 @@ class ResultGuard:
     def _note(self, call: Call, texts: Sequence[Text], shown: int) -> str:
         size = sum(map(len, texts)) + len(texts) - 1
         told = f"[truncated] {size - shown} more bytes"
-        if not _may_read_on(call):
-            return f"{told} {_BARRED}; ask {call.name} for less"
+        tool = call.asked or call.name
+        if barred := self._barred(call):
+            return f"{told} {barred}; ask {tool} for less"
         handle = self._keep(call, size, partial(b"\n".join, texts))
         if not handle:
-            return f"{told} were too much to keep; ask {call.name} for less"
+            return f"{told} were too much to keep; ask {tool} for less"
         return f'{told}: call weft__read_result with {{"handle":"{handle}","offset":{shown}}}'
+
+    def _barred(self, call: Call) -> str:
+        """Why this caller cannot read on; empty if it can."""
+        if not self._leftovers.offered:
+            return _BARRED.format("offered")
+        return "" if visible(_READ_ON, call.caller.grant) else _BARRED.format("allowed")
 
     def _with_less_structure(
         self, call: Call, reply: Reply, members: dict[str, Raw], content: list[Block], shortened: list[Block]
@@ -142,8 +145,8 @@ class ResultGuard:
 
     def _note_of(self, call: Call, structured: Raw) -> Block:
         note = f"[truncated] the structured result has {len(structured)} bytes"
-        if not _may_read_on(call):
-            return _text_block(f"{note} and {_BARRED}")
+        if barred := self._barred(call):
+            return _text_block(f"{note} and {barred}")
         handle = self._keep(call, len(structured), partial(bytes, structured))
         where = f': call weft__read_result with {{"handle":"{handle}","offset":0}}' if handle else ""
         return _text_block(note + where)

@@ -61,9 +61,15 @@ class Posting(Protocol):
         """Send a request, given as all that follows its id; returns the id. Raises LinkError if the link is gone."""
         ...
 
-    def withdraw(self, id: bytes) -> None:
+    def withdraw(self, id: bytes, beside: bytes = b"") -> None:
         """Nobody wants the answer any more, and the server is told."""
         ...
+
+
+def said_beside(ended: BaseException) -> bytes:
+    """What a caller said that took its request back, as an object: it comes with the end of the task."""
+    said = ended.args[0] if ended.args else b""
+    return said if isinstance(said, bytes) else b""
 
 
 def is_list(method: str) -> bool:

@@ -82,13 +82,23 @@ class Patience:
     def timeout(self, more: str = "") -> RequestTimeout:
         """After how long, signs of life included. `more` is what is known of why."""
         waited = self._seconds if self.due == inf else self.due - self._until + self._hard
-        return RequestTimeout(self._what, round(waited * 1000), more)
+        whole, quiet, most = (round(seconds * 1000) for seconds in (waited, self._seconds, self._hard))
+        return RequestTimeout(self._what, whole, _of_what(whole, quiet, most) + more)
 
     def ring(self) -> None:
         """Time is up."""
         self._clock = None
         self.expired = True
         self._expire()
+
+
+def _of_what(whole: int, quiet: int, most: int) -> str:
+    """What was configured, where it is another time than that which has passed."""
+    if whole <= quiet:
+        return ""
+    if whole >= most:
+        return f", the most that signs of life make of {quiet} ms"
+    return f", the last {quiet} ms of them without a sign of life"
 
 
 class _Clock:

@@ -14,7 +14,7 @@ from io import BytesIO
 from typing import IO, Any
 
 from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, WireError
-from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, is_list, too_long
+from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, is_list, said_beside, too_long
 from clawft.link.faults import Faults
 from clawft.link.lines import LineReader, LineWriter, grow, handed_over
 from clawft.link.patience import Patience
@@ -98,8 +98,8 @@ class StreamLink:
             patience.begin(waiter.cancel, self._loop)
         try:
             return await waiter
-        except asyncio.CancelledError:
-            self.withdraw(id, silently=method == "initialize")
+        except asyncio.CancelledError as ended:
+            self.withdraw(id, said_beside(ended), silently=method == "initialize")
             if patience is not None and patience.expired and not _is_cancelled():
                 raise patience.timeout(self._backlog()) from None
             raise
@@ -121,10 +121,10 @@ class StreamLink:
             raise self._broken
         return self._waiting.open_as(waiter)
 
-    def withdraw(self, id: bytes, *, silently: bool = False) -> None:
+    def withdraw(self, id: bytes, beside: bytes = b"", *, silently: bool = False) -> None:
         self._waiting.close(id)
         if not silently:
-            self._write(writing.notification("notifications/cancelled", b'{"requestId":%b}' % id))
+            self._write(writing.cancelled(id, beside))
 
     async def notify(self, method: str, params: bytes = b"") -> None:
         self._write(writing.notification(method, params))

@@ -201,8 +201,8 @@ class Errand(Protocol):
 
 
 class SentErrand(Protocol):
-    def cancel(self) -> None:
-        """Its errand is told nothing more."""
+    def cancel(self, beside: bytes = b"") -> None:
+        """Its errand is told nothing more. `beside`: what its caller says with it, as an object."""
         ...
 
 

@@ -35,6 +35,11 @@ class Leftovers:
         self._lock = Lock()
         """Large results are kept by whoever works on them, beside the loop."""
 
+    @property
+    def offered(self) -> bool:
+        """Can anybody read them on?"""
+        return self._max_bytes > 0
+
     def make_room(self, size: int) -> bool:
         """Before a text of this size is kept. False if it is larger than all we may hold."""
         if size > self._max_bytes:

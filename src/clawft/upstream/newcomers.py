@@ -1,24 +1,34 @@
-"""Servers on their way: whoever asks what there is waits a moment for those of which nothing is remembered.
+"""What is on its way: whoever asks what there is waits a moment for it.
 
-Many clients look once and never again; without this the first look of all would show them nothing.
+For servers that were started and of which nothing is remembered: many clients look once and never again, and without
+this the first look of all would show them nothing. And for lists that a server has changed: a tool that switches others
+on is followed by their use.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
+from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # which start through us
     from clawft.upstream.upstream import Upstream
 
 WAIT_SECONDS = 2.0
-"""How long after its start a server is waited for; then the others are shown without it, and news follow."""
+"""How long after its start a server is waited for, and its lists by whoever asks; then what is known has to do."""
+WAITED_CHANGES = 10
+CHANGES_SECONDS = 60.0
+"""So many changes of a server's lists are waited for in so long: one that changes them all the time holds up nobody."""
 
 
 class Newcomers:
     def __init__(self) -> None:
         self._coming: set[asyncio.Task[None]] = set()
         self._fewer = asyncio.Event()
+        self._changing: set[asyncio.Task[object]] = set()
+        self._changes: dict[str, deque[float]] = {}
+        """By server: when those were that somebody waits for."""
 
     def expect(self, started: Upstream) -> None:
         """It was started now; if its lists are remembered, nobody need wait for it."""
@@ -40,6 +50,24 @@ class Newcomers:
     async def next(self) -> None:
         """Back when one of them is there, or is not waited for any longer."""
         await self._fewer.wait()
+
+    def expect_lists(self, server: str, reading: asyncio.Task[object]) -> None:
+        """It says that they have changed, and they are read again."""
+        now, changes = time.monotonic(), self._changes.setdefault(server, deque(maxlen=WAITED_CHANGES))
+        if len(changes) < WAITED_CHANGES or now - changes[0] >= CHANGES_SECONDS:
+            changes.append(now)
+            self._changing.add(reading)
+            reading.add_done_callback(self._changing.discard)
+
+    @property
+    def changing(self) -> bool:
+        """Are lists on their way that somebody should wait for?"""
+        return bool(self._changing)
+
+    async def lists(self) -> None:
+        """Back when those are there that are on their way now, or are not waited for any longer."""
+        if self._changing:
+            await asyncio.wait(tuple(self._changing), timeout=WAIT_SECONDS)
 
     def close(self) -> None:
         for coming in self._coming:

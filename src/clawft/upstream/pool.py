@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -148,15 +149,20 @@ class Pool:
         ending.add_done_callback(self._ending.discard)
         return ending
 
-    async def _tried(self, names: Iterable[str], seconds: float) -> None:
-        tries = [self._running[name].tried.wait() for name in names if name in self._running] if seconds else []
-        if not tries:
-            return
-        try:
-            async with asyncio.timeout(seconds):
-                await asyncio.gather(*tries)
-        except TimeoutError:
-            log.info("not all servers are ready after %g s", seconds)
+    async def _tried(self, names: Iterable[str], seconds: float, quiet: float = math.inf) -> None:
+        """Back when all were, or none more has been for `quiet` seconds; never later than after `seconds`."""
+        loop = asyncio.get_running_loop()
+        begun = [self._running[name] for name in names if name in self._running] if seconds else []
+        tries = {loop.create_task(upstream.tried.wait()) for upstream in begun if not upstream.tried.is_set()}
+        ends = loop.time() + seconds
+        while tries:
+            patience = min(quiet, max(0.0, ends - loop.time()))
+            done, tries = await asyncio.wait(tries, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                log.info("not all servers are ready after %.3g s", loop.time() - ends + seconds)
+                break
+        for left in tries:
+            left.cancel()
 
     def _absence(self, name: str, waited: float) -> str:
         """Why it is not there. Where nobody waited, one whose first try goes on has done nothing wrong."""
@@ -250,9 +256,12 @@ class Pool:
 
         return status_of(self._known(name), self._running.get(name))
 
-    async def settled(self, seconds: float) -> None:
-        """Wait until every server was tried once, within bounds: for programs that want the whole list at once."""
-        await self._tried(tuple(self._running), seconds)
+    async def settled(self, seconds: float, quiet: float = math.inf) -> None:
+        """Wait until every server was tried once, within bounds: for programs that want the whole list at once.
+
+        `quiet`: and no longer than so many seconds for the next one.
+        """
+        await self._tried(tuple(self._running), seconds, quiet)
 
     # ── as the surroundings of its servers ───────────────────────────────────────────────────────────────────────────
 
@@ -283,6 +292,9 @@ class Pool:
         if request.method == "roots/list":
             return {"roots": self._roots}
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{request.method} is not served here")
+
+    def lists_change(self, upstream: Upstream, reading: asyncio.Task[None]) -> None:
+        self.newcomers.expect_lists(upstream.spec.name, reading)
 
     def offer_changed(self, upstream: Upstream, parts: Parts) -> None:
         self.news.offer_changed.tell(upstream, parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -40,6 +41,10 @@ class Surroundings(Protocol):
 
     async def asked(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
         """The answer to a question of the server's; raises JsonRpcFailure to refuse it."""
+        ...
+
+    def lists_change(self, upstream: Upstream, reading: asyncio.Task[None]) -> None:
+        """The server says that they do; they are being read again."""
         ...
 
     def offer_changed(self, upstream: Upstream, parts: Parts) -> None: ...

@@ -368,24 +368,30 @@ class Upstream:
             self._list_changed()
 
     def _list_changed(self) -> None:
-        if self.lists.invalidate() and self.session is not None:
-            self.start_beside(self.lists.ask_again(self.session))
+        self._read_again()
+
+    def _read_again(self) -> asyncio.Task[None] | None:
+        if not self.lists.invalidate() or self.session is None:
+            return None
+        return self.start_beside(self.lists.ask_again(self.session))
 
     def tell_roots_changed(self) -> None:
         if (session := self.session) is not None and session.peer.era is Era.HANDSHAKE and "roots" in self.spec.asks:
             self.start_beside(session.notify("notifications/roots/list_changed"))
 
-    def start_beside(self, work: Coroutine[Any, Any, None]) -> None:
+    def start_beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Runs along with the session, and ends with it."""
         task = asyncio.get_running_loop().create_task(work)
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
+        return task
 
     # ── as the listener of its session ───────────────────────────────────────────────────────────────────────────────
 
     def noticed(self, notification: Notification, stream: int | None) -> None:
         if notification.method in LIST_CHANGED:
-            self._list_changed()
+            if reading := self._read_again():
+                self._surroundings.lists_change(self, reading)
         elif not self.interest.heard(notification.method, notification.params):
             self._surroundings.noticed(self, notification, stream)
 

@@ -5,6 +5,13 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
+from clawft.wire.meta import HOP
+
+MAX_BESIDE_BYTES = 4 * 1024
+"""Of what a notice says beside the id, to be passed on."""
+
+_members = msgspec.json.Decoder(dict[str, Raw])
+
 
 class _CancelledParams(Struct):
     id: Raw | UnsetType = field(default=UNSET, name="requestId")
@@ -17,3 +24,19 @@ def read_cancelled(params: bytes) -> bytes | None:
     except (msgspec.DecodeError, RecursionError):
         return None
     return None if id is UNSET else bytes(id)
+
+
+def beside_id(params: bytes) -> bytes:
+    """What else it says, as an object: the reason, and what only the two ends know. Nothing, if that is too much."""
+    if len(params) > MAX_BESIDE_BYTES:
+        return b""
+    try:
+        members = {name: value for name, value in _members.decode(params).items() if name != "requestId"}
+        meta = {name: value for name, value in _members.decode(members.pop("_meta", _NONE)).items() if name not in HOP}
+    except (msgspec.DecodeError, RecursionError):
+        return b""
+    told = {**members, "_meta": meta} if meta else members
+    return msgspec.json.encode(told) if told else b""
+
+
+_NONE = Raw(b"{}")

@@ -84,6 +84,15 @@ def test_status_is_that_of_the_servers_that_run(tmp_path: Path) -> None:
     assert status(tmp_path, *given)["one"]["weft"] is None, "nobody serves any more"
 
 
+@requirement("SESS-05", "MGR-07")
+def test_a_server_that_failed_and_is_tried_again_says_both(tmp_path: Path) -> None:
+    told = weft(tmp_path, "servers", "status", "--json", *config(bad=["honest.py", "--die-on", "initialize"]))
+    (row,) = json.loads(told.stdout)["servers"]
+    assert (row["state"], row["scope"]) == ("pending", "command line")
+    assert "exited with status 3" in row["error"]
+    assert row["error"].endswith("; it is being tried again")
+
+
 @requirement("MGR-19", "MGR-03")
 def test_a_server_that_no_file_here_names_is_connected_anew_where_it_runs(tmp_path: Path) -> None:
     with gateway(tmp_path, *config(one=["tiny.py"])) as served:

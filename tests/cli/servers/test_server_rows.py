@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from clawft.app.house import App
 from clawft.app.server_rows import JUDGED_AT_ONCE, server_rows
+from clawft.config.layers import Scope
 from clawft.errors import ServerNotFound
 from clawft.upstream.status import ServerStatus
 from tests.requirements import requirement
@@ -25,7 +26,9 @@ def nothing_beside(name: str) -> tuple[()]:
 def app_with(withheld: Any) -> App:
     """One connected server with many tools, each of which is judged by `withheld`."""
     offers = SimpleNamespace(tools=[SimpleNamespace(wire=b"{}")] * TOOLS)
-    found = SimpleNamespace(spec=SimpleNamespace(trust="untrusted", enabled=True, url=""), origin="here")
+    found = SimpleNamespace(
+        spec=SimpleNamespace(trust="untrusted", enabled=True, url=""), origin="here", scope=Scope.USER
+    )
 
     def offering(name: str) -> SimpleNamespace:
         return offers

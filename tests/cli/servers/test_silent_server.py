@@ -10,8 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from clawft.cli.house import start_servers
 from clawft.cli.main import main
-from clawft.cli.servers import connection
+from clawft.cli.servers import connection, status
 from tests.requirements import requirement
 
 pytestmark = [
@@ -57,3 +58,24 @@ def test_it_is_given_up_and_ended_at_once(capsys: pytest.CaptureFixture[str]) ->
 def test_what_it_said_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert try_out(DEAF) == 1
     assert "no answer within 1 s; its last words: no key" in capsys.readouterr().err
+
+
+@requirement("POOL-15", "MGR-15")
+@pytest.mark.parametrize(
+    "command", ["tools list", "tools search echo", "resources list", "prompts list", "servers status"]
+)
+def test_lists_of_what_the_others_have_do_not_wait_long_for_it(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (start_servers, status):
+        monkeypatch.setattr(module, "QUIET_SECONDS", PATIENCE_S)
+    silent = {"command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"]}
+    config = json.dumps({"mcpServers": {"silent": silent}})
+    began = time.monotonic()
+    assert main([*command.split(), "--mcp-config", config]) == 0
+    assert time.monotonic() - began < start_servers.SETTLE_SECONDS / 2
+    told = capsys.readouterr()
+    assert "silent" in told.out + told.err
+    assert "not ready after" in told.out + told.err
+    if not command.startswith("servers"):
+        assert "(weft servers test silent --mcp-config …)" in told.err

@@ -90,10 +90,18 @@ class _LateFormatter(logging.Formatter):
         return CONCEALING.format(record)
 
 
-def with_app(options: Options, work: Callable[[App], Awaitable[T]], *, servers: bool = True, tool: str = "") -> T:
+def with_app(
+    options: Options,
+    work: Callable[[App], Awaitable[T]],
+    *,
+    servers: bool = True,
+    tool: str = "",
+    look: bool = False,
+) -> T:
     """Build the app for these options, do the work, and close it, whatever happens.
 
-    `servers`: start them and wait until each was tried. Work on one `tool` waits for its server only.
+    `servers`: start them and wait until each was tried. Work on one `tool` waits for its server only; a `look` at what
+    all of them have waits a moment.
     """
     from clawft.app import App, run  # brings the whole house
 
@@ -104,7 +112,7 @@ def with_app(options: Options, work: Callable[[App], Awaitable[T]], *, servers: 
         app = App.build(chosen)
         try:
             if app.files.name_any:
-                await _prepare(app, options, tool, start=servers and not _is_built_in(app, tool))
+                await _prepare(app, options, tool, start=servers and not _is_built_in(app, tool), look=look)
             return await work(app)
         finally:
             await app.close()
@@ -119,6 +127,7 @@ def show_with_app(
     *,
     servers: bool = True,
     tool: str = "",
+    look: bool = False,
 ) -> int:
     """As `with_app`, and shown to a person before the servers are ended: some take seconds for that."""
 
@@ -127,10 +136,10 @@ def show_with_app(
         sys.stdout.flush()
         return code
 
-    return with_app(options, work_and_show, servers=servers, tool=tool)
+    return with_app(options, work_and_show, servers=servers, tool=tool, look=look)
 
 
-async def _prepare(app: App, options: Options, tool: str, *, start: bool) -> None:
+async def _prepare(app: App, options: Options, tool: str, *, start: bool, look: bool) -> None:
     if options.mcp_debug:
         from clawft.cli.house.trace import Trace  # only for those who look
 
@@ -138,7 +147,7 @@ async def _prepare(app: App, options: Options, tool: str, *, start: bool) -> Non
     if start:
         from clawft.cli.house.start_servers import start_servers  # who serves starts them himself
 
-        await start_servers(app, tool)
+        await start_servers(app, tool, look=look)
 
 
 def _is_built_in(app: App, tool: str) -> bool:

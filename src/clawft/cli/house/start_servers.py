@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
@@ -18,35 +19,42 @@ if TYPE_CHECKING:
 
 SETTLE_SECONDS = 30.0
 """How long a command waits for servers that are slow to start; it goes on with the others."""
-
+QUIET_SECONDS = 4.0
+"""How long a list of what all have waits for the next one of them: a server that says nothing must not keep those of
+the others from a person.
+"""
 
 SHOWN_CELLS = 300
 """Of the reason why a server is down; `weft servers test` shows all of it."""
 
 
-async def start_servers(app: App, tool: str = "", only: Collection[str] = ()) -> None:
+async def start_servers(app: App, tool: str = "", only: Collection[str] = (), *, look: bool = False) -> None:
     """A server that is down is a line on stderr, and no reason to fail, unless the user said so.
 
-    Whoever wants one tool waits for its server alone, as far as the name tells.
+    Whoever wants one tool waits for its server alone, as far as the name tells; who only has a `look` at all of them
+    does not wait long.
     """
     logging.getLogger("clawft.upstream").setLevel(logging.CRITICAL)  # one line per server is told below
     only = only or servers_of(tool, app.servers.wanted)
     if not only and servers_of(tool, _unwanted(app.servers)):
         return  # it is switched off, or waits: no other can have its tools
+    quiet = QUIET_SECONDS if look and not only else SETTLE_SECONDS
     how_many = counted(len(only or app.servers.wanted), "server")
-    await WaitingTalk(f"starting {how_many}").during(_start(app, only))
+    began = time.monotonic()
+    await WaitingTalk(f"starting {how_many}").during(_start(app, only, quiet))
     for each in app.pool.status():
         if each.status not in RUNNING and not each.rests:
-            tell(f"weft: server {each.name}: {cut(one_line(why_down(each)), SHOWN_CELLS)}")
+            why = _why_down(each, time.monotonic() - began)
+            tell(f"weft: server {each.name}: {cut(one_line(why), SHOWN_CELLS)}")
 
 
 def _unwanted(known: Servers) -> list[str]:
     return [name for name in (*known.found, *known.waiting, *known.refused) if name not in known.wanted]
 
 
-async def _start(app: App, only: Collection[str]) -> None:
+async def _start(app: App, only: Collection[str], quiet: float) -> None:
     await app.start_servers(only)
-    await app.pool.settled(SETTLE_SECONDS)
+    await app.pool.settled(SETTLE_SECONDS, quiet)
 
 
 def servers_of(tool: str, known: Iterable[str]) -> list[str]:
@@ -55,5 +63,9 @@ def servers_of(tool: str, known: Iterable[str]) -> list[str]:
     return [name for name in known if bare.startswith((f"{name}__", f"{name}:"))]
 
 
-def why_down(status: ServerStatus) -> str:
-    return status.error or f"not ready after {SETTLE_SECONDS:g} s"
+def _why_down(status: ServerStatus, waited: float) -> str:
+    """One that is slow may come yet, if somebody waits for it alone."""
+    from clawft.upstream.reasons import not_ready  # loaded with the servers
+
+    typed = f"weft servers test {status.name}{' --mcp-config …' if status.scope == 'command line' else ''}"
+    return status.error or f"{not_ready(waited, status.step)} ({typed})"

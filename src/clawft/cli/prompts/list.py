@@ -19,7 +19,7 @@ def run(options: Options) -> int:
     async def work(app: App) -> list[NamedPrompt]:
         return app.gateway.prompts.listed(app.caller)
 
-    return show_with_app(options, work, lambda prompts: _print_list(prompts, options))
+    return show_with_app(options, work, lambda prompts: _print_list(prompts, options), look=True)
 
 
 def _print_list(prompts: Sequence[NamedPrompt], options: Options) -> int:

@@ -17,7 +17,7 @@ def run(options: Options) -> int:
         offered = app.gateway.resources
         return [each for _, each in offered.owned(app.caller)], list(offered.templates(app.caller))
 
-    return show_with_app(options, work, lambda found: _print_list(*found, options))
+    return show_with_app(options, work, lambda found: _print_list(*found, options), look=True)
 
 
 def _print_list(resources: list[Resource], templates: list[ResourceTemplate], options: Options) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from clawft.app import App
 from clawft.app.server_rows import ServerRow, server_rows
 from clawft.cli.house import settings, with_app
-from clawft.cli.house.start_servers import SETTLE_SECONDS
+from clawft.cli.house.start_servers import QUIET_SECONDS, SETTLE_SECONDS
 from clawft.cli.parser import Options
 from clawft.cli.screen import is_terminal, paint, tell, width
 from clawft.cli.screen.document import print_json
@@ -140,7 +140,7 @@ async def _start(app: App, name: str | None) -> None:
     if name and name not in app.servers.wanted:
         return  # switched off, or it waits: nothing has to run to say so
     await app.start_servers([name] if name else ())
-    await app.pool.settled(SETTLE_SECONDS)
+    await app.pool.settled(SETTLE_SECONDS, SETTLE_SECONDS if name else QUIET_SECONDS)
 
 
 async def _rows(app: App) -> list[ServerRow]:

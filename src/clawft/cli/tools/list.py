@@ -17,7 +17,7 @@ def run(options: Options) -> int:
         return listed, "" if listed else _no_tools(app, options)
 
     alone = f"{options.only[0]}__" if len(options.only) == 1 else ""
-    return show_with_app(options, work, lambda found: print_entries(found[0], options, found[1]), tool=alone)
+    return show_with_app(options, work, lambda found: print_entries(found[0], options, found[1]), tool=alone, look=True)
 
 
 def _is_of(entry: CatalogEntry, only: tuple[str, ...]) -> bool:

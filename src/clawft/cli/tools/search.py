@@ -17,4 +17,4 @@ def run(options: Options) -> int:
         return app.gateway.tools.search(app.caller, " ".join(options.words), MAX_FOUND)
 
     nothing = "nothing found; `weft tools list` shows all tools"
-    return show_with_app(options, work, lambda found: print_entries(found, options, nothing))
+    return show_with_app(options, work, lambda found: print_entries(found, options, nothing), look=True)

@@ -22,7 +22,7 @@ from clawft.errors import (
     RequestTimeout,
     SessionLost,
 )
-from clawft.link.base import Credentials, Incoming, LinkKind, Lost, OutgoingRequest, is_list, too_long
+from clawft.link.base import Credentials, Incoming, LinkKind, Lost, OutgoingRequest, is_list, said_beside, too_long
 from clawft.link.faults import Faults
 from clawft.link.http_out.answer import (
     BAD_REQUEST,
@@ -119,9 +119,9 @@ class HttpLink(ClientLink):
         self._heard.lists += is_list(outgoing.method)
         try:
             return await within(patience, self._request(id, outgoing))
-        except (asyncio.CancelledError, RequestTimeout):
+        except (asyncio.CancelledError, RequestTimeout) as ended:
             if not outgoing.revision and outgoing.method != "initialize":
-                self._aside(writing.notification("notifications/cancelled", b'{"requestId":%d}' % id))
+                self._aside(writing.cancelled(b"%d" % id, said_beside(ended)))
             raise
         except (SessionLost, NeedsAuth) as gone:
             self._lose(gone)

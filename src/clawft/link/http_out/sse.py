@@ -18,7 +18,7 @@ from clawft.errors import (
     MessageTooLong,
     WireError,
 )
-from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, is_list, too_long
+from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, is_list, said_beside, too_long
 from clawft.link.http_out.answer import (
     NO_ANSWER_STATUS,
     answers,
@@ -81,9 +81,9 @@ class SseLink(ClientLink):
         try:
             message = writing.request(id, outgoing.method, outgoing.params)
             return await within(patience, self._ask(id, message, waiter))
-        except BaseException:
+        except BaseException as ended:
             if self._broken is None and outgoing.method != "initialize":
-                self._aside(writing.notification("notifications/cancelled", b'{"requestId":%d}' % id))
+                self._aside(writing.cancelled(b"%d" % id, said_beside(ended)))
             raise
         finally:
             self._heard.lists -= is_list(outgoing.method)

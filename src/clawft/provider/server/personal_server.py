@@ -194,6 +194,9 @@ class _Around:
     async def asked(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
         return await handshake_questions.answer(upstream, request, stream, self.roots)
 
+    def lists_change(self, upstream: Upstream, reading: asyncio.Task[None]) -> None:
+        """Nobody waits: what has changed is told when it is there."""
+
     def offer_changed(self, upstream: Upstream, parts: Parts) -> None:
         self.provider.offer_changed(parts)
 

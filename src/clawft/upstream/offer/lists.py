@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable
 
@@ -42,7 +43,8 @@ class Lists:
         self._changed = changed
         self._place = place
         self._asking = asyncio.Lock()
-        self._asked = 0.0
+        self._asked = -math.inf
+        """When they were read again the last time: a change that comes soon after the start is read at once."""
         self._stale = False
         known = cache.get(spec)
         self.answers: ServerOffer | None = None if known is None else recalled(known, spec.name, place)
@@ -64,7 +66,6 @@ class Lists:
         async with self._asking:
             before = self.answers
             self.answers = answers = await ask(session, self._spec.name, self._place, before or NOTHING)
-            self._asked = time.monotonic()
             self._cache.put(self._spec, written(answers, fingerprint(self._spec), time.time()))
         if not answers.tools:
             log.info("%s: it has no tools", self._spec.name)
@@ -86,6 +87,7 @@ class Lists:
             await self.ask(session)
         except ClawftError as failed:
             log.warning("%s: its lists could not be read again: %s", self._spec.name, failed)
+        self._asked = time.monotonic()
 
     @property
     def _pause(self) -> float:

@@ -126,7 +126,9 @@ async def test_its_progress_reaches_the_caller_and_extends_its_time_to_a_hard_li
         assert text(await told.reply()) == "done"
         assert [step for step, *_ in heard.steps] == [1, 2, 3, 4]
         _, told = sent(one, call(one, "report", FOLLOWED, heard, steps=100, pause=0.2))
-        with pytest.raises(ExecutionFailed, match="no answer within 3000 ms"):
+        with pytest.raises(
+            ExecutionFailed, match="no answer within 3000 ms, the most that signs of life make of 300 ms"
+        ):
             await told.reply()
         assert not len(plain.way.following)
 

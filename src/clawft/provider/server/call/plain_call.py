@@ -65,10 +65,10 @@ class PlainCall(Flight):
 
     # ── other ends ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def cancel(self) -> None:
+    def cancel(self, beside: bytes = b"") -> None:
         if not self._over:
             self._end()
-            self.way.link.withdraw(self._id)
+            self.way.link.withdraw(self._id, beside)
 
     def ring(self) -> None:
         super().ring()

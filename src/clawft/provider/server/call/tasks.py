@@ -183,7 +183,8 @@ class ForeignTasks:
                     shape = await self._ask(session, "tasks/get", {"taskId": id}, call.caller)
         except TimeoutError:
             self._cancel_aside(session, id, call.caller)
-            raise RequestTimeout(call.tool.name, int(seconds * HARD_LIMIT_FACTOR * 1000)) from None
+            most, quiet = int(seconds * HARD_LIMIT_FACTOR * 1000), round(seconds * 1000)
+            raise RequestTimeout(call.tool.name, most, f", the most that a task has of {quiet} ms") from None
         except asyncio.CancelledError:
             self._cancel_aside(session, id, call.caller)
             raise
