@@ -14,6 +14,9 @@ from clawft.cli.screen import paint, print_json, print_table, safe
 from clawft.cli.table import cells
 from clawft.config.places import home_folder, server_files, servers_folder, spelled_in_text, stray_files
 
+MAX_SAID = 2_000
+"""Characters of a problem, and of what to do about it: a workspace may have written them."""
+
 if TYPE_CHECKING:  # help needs none of it
     from clawft.config.layers import FoundServer
     from clawft.config.load import LoadedSettings
@@ -107,6 +110,7 @@ def _path_options(parser: Parser) -> None:
 
 def _check(options: Options) -> int:
     from clawft.config.load import problems  # brings the policies
+    from clawft.wire.strings import clipped
 
     found = problems(home_folder(), options.agent)
     warned: list[tuple[str, str]] = []
@@ -117,7 +121,8 @@ def _check(options: Options) -> int:
         named = (*servers.found.values(), *servers.waiting.values())
         warned = [*_unread(told.home), *(warning for each in named for warning in warnings_of(each))]
         warned += [(problem, "it is skipped: correct delegation.rules") for problem in _wrong_rules(told)]
-    said = [("fail", each.message, each.hint) for each in found] + [("warn", *each) for each in warned]
+    told_of = [("fail", each.message, each.hint) for each in found] + [("warn", *each) for each in warned]
+    said = [(level, clipped(message, MAX_SAID), clipped(hint, MAX_SAID)) for level, message, hint in told_of]
     if options.json:
         shown = [{"level": level, "message": message, "hint": hint} for level, message, hint in said]
         print_json({"ok": not found, "problems": shown})

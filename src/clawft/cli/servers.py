@@ -10,10 +10,15 @@ from clawft.cli.options import common_options, discovered
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell, width
 from clawft.cli.server_names import NO_SERVERS
+from clawft.wire.strings import clipped
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.config.layers import FoundServer
     from clawft.config.servers import Servers
+
+
+MAX_CELL = 2_000
+"""Characters: a workspace may have written them. `--json` has all."""
 
 
 def _options(parser: Parser) -> None:
@@ -31,7 +36,7 @@ def _list(options: Options) -> int:
         _print_table(rows)
         for each in rows:
             if each["error"]:
-                tell(f"weft: {one_line(each['error'])}")
+                tell(f"weft: {one_line(clipped(each['error'], MAX_CELL))}")
     return 0
 
 
@@ -41,7 +46,7 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
     narrow = bool(width())
     cells = [{**each, "origin": each["origin"].rpartition("/")[2]} if narrow else each for each in rows]
     head = [("VIA" if narrow and key == "transport" else key.upper()) for key in keys]
-    print_table(head, [[one_line(each[key]) for key in keys] for each in cells])
+    print_table(head, [[one_line(clipped(each[key], MAX_CELL)) for key in keys] for each in cells])
 
 
 def described(servers: Servers) -> Iterator[dict[str, Any]]:
