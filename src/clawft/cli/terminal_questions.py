@@ -106,7 +106,7 @@ async def _filled_in(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
 async def _answer_to(field: FormField) -> Mapping[str, Any] | None:
     """What it is to be, nothing if it is left out; None for somebody who gives up. What the server says has a bar."""
     from clawft.cli.form import asked, read  # loaded by now
-    from clawft.guard.asking import BAR
+    from clawft.wire.foreign_lines import BAR
 
     if field.about:
         tell_paragraph("".join(f"{BAR}{line}\n" for line in field.about.splitlines()).rstrip("\n"))
