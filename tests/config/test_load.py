@@ -274,7 +274,7 @@ def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
 def test_a_file_that_everybody_can_change_decides_nothing(home: Path, workspace: Path, write: Any) -> None:
     write('[security.url_policy]\nallow_hosts = ["*"]\n').chmod(0o666)
-    with pytest.raises(InvalidConfig, match="can be changed by every user"):
+    with pytest.raises(InvalidConfig, match="can be changed by every user, so weft does not start with it"):
         load(home, workspace, "default")
     assert [str(wrong.hint) for wrong in problems(home, "default")] == [f"chmod go-w {home / 'config.toml'}"]
 

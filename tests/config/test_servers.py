@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from clawft.config.entry_rules import MAX_WORD_BYTES, MAX_WORDS
 from clawft.config.layers import MAX_SERVERS, FoundServer, Scope, Sources
 from clawft.config.servers import Servers, carried, discover, waits
 from clawft.errors import ConfigUnparsable, ConfigUnreadable, InvalidConfig
@@ -704,10 +705,43 @@ def test_a_server_that_waits_has_no_word_of_ours_left_out(files: Files) -> None:
 
 @requirement("CONF-16")
 def test_a_line_about_a_server_that_waits_is_a_line(files: Files) -> None:
-    files.foreign({"odd": {"command": PROGRAM, "args": ["a b"] * 100_000}})
+    files.foreign({"odd": {"command": PROGRAM, "args": ["a b"] * 1_000}})
     told = str(waits("odd", files.discover().waiting["odd"]))
     assert len(told) < 4_000
     assert " …" in told
+
+
+@requirement("CONF-22", "QUAL-12")
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"args": ["a"] * (MAX_WORDS + 1)},
+        {"args": ["a" * (MAX_WORD_BYTES + 1)]},
+        {"args": ["ä" * (MAX_WORD_BYTES // 2 + 1)]},
+        {"env": {f"V{number}": "x" for number in range(MAX_WORDS + 1)}},
+        {"env": {"V": "x" * (MAX_WORD_BYTES + 1)}},
+        {"env": {"V" * (MAX_WORD_BYTES + 1): "x"}},
+    ],
+    ids=["words", "a word", "its bytes", "variables", "a value", "a variable"],
+)
+def test_more_than_a_program_can_be_given_is_refused_in_few_words(files: Files, entry: dict[str, object]) -> None:
+    files.foreign({"odd": {"command": PROGRAM, **entry}})
+    assert len(str(files.discover().refused["odd"].error)) < 1_000
+
+
+@requirement("CONF-22", "QUAL-12")
+def test_as_much_as_a_program_can_be_given_is_taken(files: Files) -> None:
+    args = ["a" * MAX_WORD_BYTES, *["a"] * (MAX_WORDS - 1)]
+    files.foreign({"odd": {"command": PROGRAM, "args": args, "env": {f"V{n}": "x" for n in range(MAX_WORDS)}}})
+    assert files.discover().waiting["odd"].spec.args == tuple(args)
+
+
+@requirement("CONF-22", "QUAL-12")
+def test_a_name_that_nobody_wants_to_read_is_not_repeated(files: Files) -> None:
+    files.foreign({"n" * 900_000: {"command": PROGRAM}})
+    ((name, refused),) = files.discover().refused.items()
+    assert len(name) + len(str(refused.error)) < 1_000
+    assert "a server name is 1 to 64" in str(refused.error)
 
 
 @requirement("CONF-22")

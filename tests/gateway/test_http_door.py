@@ -162,6 +162,12 @@ async def test_the_body_must_be_json(content_type: str, good: bool) -> None:
         ("application/json", False),
         ("text/event-stream", False),
         ("text/html", False),
+        ("application/json;q=0, text/event-stream", False),
+        ("application/json; Q=0.000, text/event-stream, */*", False),
+        ("application/json, text/*;q=0", False),
+        ("*/*;q=0", False),
+        ("*/*;q=0, application/json;charset=utf-8;q=0.1, text/*;q=0.01", True),
+        ("text/html;q=0, application/json, text/event-stream", True),
     ],
 )
 async def test_the_caller_must_take_both_kinds_of_answer(accept: str, good: bool) -> None:

@@ -148,3 +148,22 @@ async def test_a_second_signal_ends_it_at_once_with_its_children(served: Served,
         assert await exit_status(served, AT_ONCE_S) == 128 + number
     assert is_gone(child)
     assert not [line for line in served.lines if "Traceback" in line]
+
+
+@requirement("SHELL-16", "QUAL-13")
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+async def test_calls_that_a_second_signal_ends_are_told_that_we_stop(served: Served, number: signal.Signals) -> None:
+    session = await open_session(served.port)
+    wait: Json = {"token": "never", "seconds": 600}
+    async with connect(served.port) as lone, connect(served.port) as plain:
+        await lone.send(modern_call(served.port, 2, "probe__wait", wait))
+        await plain.send(session.call(2, "probe__wait", wait))
+        await ask(served.port, modern(served.port, 3, "tools/list"))
+        served.process.send_signal(number)
+        await until_it_drains(served.port)
+        served.process.send_signal(number)
+        for line in (lone, plain):
+            answer = await line.answer()
+            (last,) = answer.messages()
+            assert (last["id"], TOO_LATE in last["error"]["message"]) == (2, True)
+    assert await exit_status(served, AT_ONCE_S) == 128 + number

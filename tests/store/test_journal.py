@@ -17,7 +17,7 @@ import pytest
 
 from clawft.errors import Busy, InvalidArguments
 from clawft.store import journal_reading, link_file
-from clawft.store.home import locked
+from clawft.store.home import locked, open_plain
 from clawft.store.journal import Journal
 from clawft.store.journal_reading import BrokenJournal, IntactJournal, files, find, verify
 from clawft.store.journal_tail import JournalTail
@@ -57,6 +57,25 @@ def test_each_entry_becomes_one_json_line_in_order(path: Path) -> None:
     assert [line["prev"] for line in lines] == ["0" * 64, lines[0]["hash"], lines[1]["hash"]]
     assert b'"ms":1.50,' in lines_of(path)[1]
     assert verify(path) == IntactJournal(3)
+
+
+@requirement("GUARD-11")
+def test_a_file_that_makes_room_while_it_is_read_is_read_to_its_end(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another weft rotates between our opening of a full file and our look at its size."""
+    Journal(path, rotate_bytes=1_500).append(entries(*range(1, 30)))
+    Journal(path, rotate_bytes=1_500).append(entries(30))
+    assert len(files(path)) > 1
+
+    def opened(file: Path) -> BufferedReader:
+        stream = open_plain(file)
+        if file != path:
+            file.unlink()
+        return stream
+
+    monkeypatch.setattr("clawft.store.journal_tail.open_plain", opened)
+    assert [json.loads(line)["id"] for line in tail(path, 100)] == [f"call-{id}" for id in range(1, 31)]
 
 
 @requirement("GUARD-11")

@@ -33,6 +33,12 @@ MAX_GLOBS = 1_000
 """Of tools that a workspace file allows or denies: all of them are made one pattern, while others wait."""
 
 
+MAX_WORDS = 1_000
+"""Arguments of a server, and variables and headers together: all of them are looked through for secrets."""
+MAX_WORD_BYTES = 131_071
+"""Of one of them. A longer one no Linux gives to a program."""
+
+
 class Mistake(Struct, frozen=True):
     """What is wrong in an entry, and which key of it."""
 
@@ -96,6 +102,8 @@ def _wrong_name(name: str) -> Mistake | None:
 def _wrong_with(told: ServerEntry, by_workspace: bool) -> Mistake | None:
     if bool(told.url) == bool(told.command):
         return Mistake((), "it needs either a url or a command" + (", not both" if told.url else ""))
+    if mistake := _too_long(told):
+        return mistake
     if told.trust.lower() not in TRUSTS:
         return Mistake(("trust",), f"trust is trusted or untrusted, not {told.trust!r}")
     if wrong := wrong_sandbox(told):
@@ -113,6 +121,17 @@ def _wrong_with(told: ServerEntry, by_workspace: bool) -> Mistake | None:
         return Mistake(("url",), wrong) if wrong else None
     wrong = _wrong_command(told)
     return Mistake(("command",) if told.command else ("url",), wrong) if wrong else None
+
+
+def _too_long(told: ServerEntry) -> Mistake | None:
+    named = {**told.env, **told.headers}
+    if len(told.args) > MAX_WORDS or len(named) > MAX_WORDS:
+        key = "args" if len(told.args) > MAX_WORDS else "env"
+        return Mistake((key,), f"up to {MAX_WORDS} arguments, and as many variables and headers, are taken")
+    words = (told.command, *told.args, told.url, *named, *named.values())
+    if any(len(word) > MAX_WORD_BYTES or len(word.encode()) > MAX_WORD_BYTES for word in words):
+        return Mistake((), f"one of its texts is longer than {MAX_WORD_BYTES} bytes, and cannot be given to a program")
+    return None
 
 
 def _opened_by_workspace(told: ServerEntry) -> Mistake | None:

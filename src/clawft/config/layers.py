@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clawft.catalog.names import refuse_server
 from clawft.config import jsonc, load
 from clawft.config.entry import ServerEntry, read_foreign, read_own
 from clawft.config.entry_rules import judge
@@ -30,9 +31,12 @@ from clawft.errors import ConfigError, InvalidConfig, did_you_mean
 from clawft.policy.delegation import FLOW_SERVER
 from clawft.store.document import KeyPath, TomlDocument
 from clawft.upstream.spec import UpstreamSpec
+from clawft.wire.strings import clipped
 
 MAX_SERVERS = 1_000
 """In one file: a start waits until all of them are read."""
+LONG_NAME = 200
+"""Characters of the name of an entry. No server can be called so, and nobody wants to read all of it."""
 TABLE = "mcp_servers"
 DELEGATION, FLOW_KEY = "delegation", "claude_flow_server"
 """Where the server of claude-flow may be described, beside the others."""
@@ -183,11 +187,20 @@ def _read_tables(document: TomlDocument | ConfigError | None, file: Path, layer:
         yield str(file), RefusedServer(_too_many(file), str(file))
         return
     for name, table in servers.items():
+        if len(name) > LONG_NAME:
+            yield _long_name(name, SourceLine(document.file, document.line_of((TABLE, name))), layer)
+            continue
         yield name, _own(name, table, document, (TABLE, name), layer)
 
 
 def _too_many(file: str | Path) -> InvalidConfig:
     return InvalidConfig(f"{file} names more than {MAX_SERVERS} servers", hint="is this the right file?")
+
+
+def _long_name(name: str, origin: SourceLine, layer: Layer) -> EntryOutcome:
+    shown = clipped(name, LONG_NAME)
+    wrong = InvalidConfig(f"{origin}: {shown}: {refuse_server(name)}", hint="correct the name, or remove the entry")
+    return shown, RefusedServer(wrong, origin.file, is_local=layer.is_workspace)
 
 
 def _document(file: Path) -> TomlDocument | ConfigError | None:
@@ -276,6 +289,9 @@ def _read_json(content: bytes, file: str, layer: Layer) -> Iterator[EntryOutcome
     lines = repeat(0) if file == GIVEN else jsonc.lines_of(content, key, entries)
     for (name, table), line in zip(entries.items(), lines, strict=False):
         origin = SourceLine(file, line)
+        if len(name) > LONG_NAME:
+            yield _long_name(name, origin, layer)
+            continue
         entry = read_foreign(table, origin, name)
         if isinstance(entry, ServerEntry):
             yield name, _judged(name, entry, origin, layer)

@@ -106,7 +106,7 @@ def read_all(home: Path, agent: str) -> list[TomlDocument]:
 def _read_own(path: Path) -> TomlDocument | None:
     """The same as `read`, of a file that decides what is allowed. Raises InvalidConfig if others may write it."""
     document = read(path)
-    if document is not None and (open_to_others := exposed(path)):
+    if document is not None and (open_to_others := exposed(path, "so weft does not start with it")):
         raise open_to_others
     return document
 
@@ -135,7 +135,7 @@ def read_bytes(path: Path) -> bytes | None:
     return content
 
 
-def exposed(file: Path) -> InvalidConfig | None:
+def exposed(file: Path, so: str = "so it counts for nothing") -> InvalidConfig | None:
     """Why what it says does not count: whoever can write the user's own files decides what is started and allowed.
 
     None if it does, or cannot be looked at: reading it says why.
@@ -147,12 +147,9 @@ def exposed(file: Path) -> InvalidConfig | None:
     if os.name != "posix":
         return None
     if found.st_mode & stat.S_IWOTH:
-        return InvalidConfig(
-            f"{file} can be changed by every user, so it counts for nothing", hint=f"chmod go-w {quoted(file)}"
-        )
+        return InvalidConfig(f"{file} can be changed by every user, {so}", hint=f"chmod go-w {quoted(file)}")
     if found.st_uid not in (os.getuid(), ROOT):
-        told = f"{file} belongs to another user, so it counts for nothing"
-        return InvalidConfig(told, hint="make a copy of your own")
+        return InvalidConfig(f"{file} belongs to another user, {so}", hint="make a copy of your own")
     return None
 
 

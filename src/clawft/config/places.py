@@ -76,9 +76,12 @@ def workspace_files(workspace: Path) -> tuple[Path, Path]:
 
 
 def names_servers(home: Path, workspace: Path, agent: str) -> bool:
-    """Could any file name a server? A quick look, so that a start without servers loads nothing for them."""
+    """Could any file name a server? A quick look, so that a start without servers loads nothing for them.
+
+    Also a pipe could, or a folder: whoever reads it says what is wrong with it.
+    """
     files = (user_file(home), agent_file(home, agent), *workspace_files(workspace))
-    return servers_folder(home).is_dir() or any(file.is_file() for file in files)
+    return servers_folder(home).is_dir() or any(file.exists() for file in files)
 
 
 def single_files(home: Path) -> list[Path]:

@@ -11,9 +11,6 @@ from clawft.errors import ExecutionFailed, RequestTimeout
 from clawft.model import Call, Question
 from clawft.wire.answers import answers_it
 
-BAR = "│ "
-"""What foreign text in a question begins with, on each of its lines."""
-
 
 class Unanswered(Struct, frozen=True):
     """The client did not bring an answer: whatever the person wanted, they have allowed nothing."""

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from clawft.guard.asking import BAR, Unanswered, answer_to
+from clawft.guard.asking import Unanswered, answer_to
 from clawft.model import Ask, Call, Question
+from clawft.wire.foreign_lines import BAR
 from clawft.wire.visible import visible_line
 
 MAX_ASKED = 4_000

@@ -39,7 +39,7 @@ class JournalTail:
                     stream = opened.enter_context(open_plain(file))
                 except FileNotFoundError:  # the oldest had to make room meanwhile
                     return
-                yield from _backwards(stream, file.stat().st_size)
+                yield from _backwards(stream, os.fstat(stream.fileno()).st_size)  # it may have another name by now
                 stream.close()
 
     def added(self) -> list[bytes]:

@@ -10,7 +10,7 @@
 | the other way between eras | `narrow`, `forms`, `tasks`, `answers` |
 | what strangers may send | `shapes`, `blocks`, `resources_and_prompts`, `questions`, `schemas`: as the protocol says |
 | URIs in it | `resource_links` |
-| what people and models read | `visible` and `hidden_characters`, `secrets` |
+| what people and models read | `visible` and `hidden_characters`, `secrets`; `foreign_lines` says who speaks |
 
 To add a revision: a row in `revisions.REVISIONS`; what it cannot know is left out in `narrow`.
 """

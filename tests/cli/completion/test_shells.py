@@ -148,6 +148,8 @@ def test_a_shell_completes_what_servers_listed_last_and_starts_none(
     assert offered("weft prompts get weft__explain_file ") == ["path="]
     assert offered("weft resources read tiny:") == behind("tiny:", "//note")
     assert offered("weft approvals grant n") == ["notes"]
+    assert offered("weft audit tail --server n") == ["notes"]
+    assert offered("weft audit tail --errors --tool notes__p") == ["notes__paint", "notes__pid"]
     assert offered("weft approvals grant notes e") == ["echo", "env"]
     assert offered("weft approvals grant notes echo e") == ["env"]
     assert offered("weft approvals revoke notes ") == ["echo"]

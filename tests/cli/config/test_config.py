@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import tomllib
 from pathlib import Path
@@ -271,3 +273,26 @@ def test_an_agent_without_settings_is_told_where_others_have_some(run: Any, home
     assert mistyped.err.splitlines() == [
         "weft: agent 'reveiwer' has no settings, those for all agents apply, did you mean 'reviewer'?"
     ]
+
+
+@requirement("CONF-22", "QUAL-12")
+def test_doctor_sees_a_file_of_servers_that_is_none(run: Any, workspace: Path) -> None:
+    """Also where no other file would name any."""
+    place = workspace / ".mcp.json"
+    for make in (lambda: os.mkfifo(place), place.mkdir, lambda: place.symlink_to("/dev/zero")):
+        make()
+        for words in (("doctor",), ("config", "check")):
+            done = run(*words)
+            assert done.code == 1
+            assert str(place) in done.out
+        place.rmdir() if place.is_dir() else place.unlink()
+
+
+@requirement("CONF-22", "QUAL-12")
+def test_what_a_workspace_wrote_is_told_in_few_words(run: Any, workspace: Path) -> None:
+    entry = {"command": "/bin/x", "args": ["${" * 50_000]}
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"odd": entry, "n" * 100_000: entry}}))
+    for words in (("config", "check"), ("config", "check", "--json"), ("servers", "list")):
+        done = run(*words)
+        assert "odd" in done.out
+        assert len(done.out) + len(done.err) < 10_000, words

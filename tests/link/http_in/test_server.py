@@ -810,6 +810,24 @@ async def test_failing_application_is_a_500_without_internals(caplog: pytest.Log
 
 
 @requirement("SHELL-19")
+async def test_application_that_is_ended_is_a_503_and_no_failure() -> None:
+    """As at a second signal, when every task of the loop is cancelled."""
+    running: asyncio.Future[asyncio.Task[Any] | None] = asyncio.get_running_loop().create_future()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        running.set_result(asyncio.current_task())
+        await asyncio.Event().wait()
+
+    async with serving(app) as (_, port), connected(port) as client:
+        await client.say(GET)
+        task = await asyncio.wait_for(running, PATIENCE)
+        assert task is not None
+        task.cancel()
+        whole = await client.rest()
+    assert status_of(whole) == 503
+    assert b"the server is stopping" in whole
+
+
 async def test_application_that_says_nothing_is_a_500() -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await read_body(receive)

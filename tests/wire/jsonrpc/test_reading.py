@@ -144,6 +144,18 @@ def test_half_a_character_is_json_and_the_request_has_its_answer(half: bytes) ->
     assert told["b"] == r"\ud83d"
 
 
+@requirement("WIRE-21", "WIRE-08")
+@pytest.mark.parametrize("half", [rb"\ud83d", rb"\ud83e", rb"a\uDC00"])
+def test_half_a_character_in_an_id_is_refused_because_two_of_them_would_come_back_the_same(half: bytes) -> None:
+    with pytest.raises(BadEnvelope, match="the id has half of a character") as refused:
+        decode(b'{"jsonrpc":"2.0","id":"%b","method":"x"}' % half)
+    assert refused.value.id == b"null"
+    whole = rb'"\ud83d\ude00\ufffd"'
+    message = decode(b'{"jsonrpc":"2.0","id":%b,"method":"x","params":{"a":"%b"}}' % (whole, half))
+    assert isinstance(message, Request)
+    assert message.id == whole
+
+
 @requirement("WIRE-08")
 def test_deep_but_readable_json_passes() -> None:
     deep = b'{"a":' * 500 + b"1" + b"}" * 500

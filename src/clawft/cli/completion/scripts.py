@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
-from clawft.cli.completion.words import OFFERS
+from clawft.cli.completion.words import ASKING, OFFERS, VALUES
 from clawft.cli.main import COMMANDS, parser_of, verbs_of
 from clawft.cli.parser import Verb
 
@@ -78,6 +78,7 @@ _weft() {{
     esac
     case "$before" in
 {values}
+        {"|".join(sorted(ASKING))}) words=""; asks=1 ;;
         --workspace) compopt -o dirnames 2>/dev/null; words=""; asks="" ;;
         {"|".join(_all_free())}) words=""; asks="" ;;
     esac
@@ -103,7 +104,7 @@ def _all_free() -> list[str]:
     """Those that are it wherever they are; a folder is completed as one."""
     known = [(option, option in node.free) for node in nodes() for option, _ in node.options]
     flags = {option for option, is_free in known if not is_free}
-    return sorted({option for option, is_free in known if is_free} - flags - {"--workspace"})
+    return sorted({option for option, is_free in known if is_free} - flags - ASKING - {"--workspace"})
 
 
 def _all_values() -> dict[str, tuple[str, ...]]:
@@ -111,6 +112,9 @@ def _all_values() -> dict[str, tuple[str, ...]]:
 
 
 # ── zsh ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+_ZSH_ASKS = 'weft completion -- "${(@Q)words[2,CURRENT]}" 2>/dev/null'
 
 
 def zsh() -> str:
@@ -128,6 +132,7 @@ _weft() {{
   done
   case "${{words[CURRENT-1]}}" in
 {values}
+    {"|".join(sorted(ASKING))}) compadd -- ${{(f)"$({_ZSH_ASKS})"}}; return ;;
     --workspace) _files -/; return ;;
     {"|".join(_all_free())}) _files; return ;;
   esac
@@ -135,7 +140,7 @@ _weft() {{
 {cases}
   esac
   if [[ -n "$asks" && "${{words[CURRENT]}}" != -* ]]; then
-    names=(${{(f)"$(weft completion -- "${{(@Q)words[2,CURRENT]}}" 2>/dev/null)"}})
+    names=(${{(f)"$({_ZSH_ASKS})"}})
     compadd -S '' -- ${{(M)names:#*=}}
     compadd -- ${{names:#*=}}
   fi
@@ -174,6 +179,7 @@ def _fish_lines(node: CommandNode) -> Iterator[str]:
     for option, text in node.options:
         takes = " -r -F" if option in node.free else ""
         takes = f" -x -a '{' '.join(node.values[option])}'" if option in node.values else takes
+        takes = f" -x -a '({_FISH_ASKS})'" if option in VALUES.get(node.path, {}) else takes
         yield f"complete -c weft {when} -l {option.removeprefix('--')}{takes} -d '{_quiet(text)}'"
     if node.path in OFFERS:
         yield f"complete -c weft {when} -a '({_FISH_ASKS})'"

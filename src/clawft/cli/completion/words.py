@@ -35,7 +35,12 @@ class TypedLine(Struct):
 def offered(words: Sequence[str]) -> Iterator[str]:
     """Those that begin like the last word."""
     *before, begun = words
-    offers = OFFERS.get(" ".join(before[:2]))
+    path = " ".join(before[:2])
+    offers = VALUES.get(path, {}).get(before[-1]) if before else None
+    if offers is not None:
+        before.pop()
+    else:
+        offers = OFFERS.get(path)
     line = _read(before) if offers is not None else None
     if offers is None or line is None:
         return
@@ -86,7 +91,7 @@ def _servers(line: TypedLine, begun: str) -> Iterable[str]:
 
 
 def _tool(line: TypedLine, begun: str) -> Iterable[str]:
-    return () if line.words else _asked(line, lambda known: known.tools())
+    return () if line.words else _tools(line, begun)
 
 
 def _tool_and_arguments(line: TypedLine, begun: str) -> Iterable[str]:
@@ -105,6 +110,10 @@ def _prompt_and_arguments(line: TypedLine, begun: str) -> Iterable[str]:
 
 def _resource(line: TypedLine, begun: str) -> Iterable[str]:
     return () if line.words else _asked(line, lambda known: known.resources())
+
+
+def _tools(line: TypedLine, begun: str) -> Iterable[str]:
+    return _asked(line, lambda known: known.tools())
 
 
 def _server_and_tools(line: TypedLine, begun: str) -> Iterable[str]:
@@ -146,3 +155,6 @@ OFFERS: Mapping[str, Offers] = {
     "approvals export": _approved,
 }
 """Command → what its words may be."""
+VALUES: Mapping[str, Mapping[str, Offers]] = {"audit tail": {"--server": _servers, "--tool": _tools}}
+"""Command → option → what it takes."""
+ASKING = frozenset(option for options in VALUES.values() for option in options)

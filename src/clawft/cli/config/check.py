@@ -14,6 +14,10 @@ from clawft.config.load import load, problems
 from clawft.config.places import home_folder, servers_folder, stray_files
 from clawft.config.servers import Servers, discover
 from clawft.config.settings import Settings
+from clawft.wire.strings import clipped
+
+MAX_SAID = 2_000
+"""Characters of a problem, and of what to do about it: a workspace may have written them."""
 
 
 def run(options: Options) -> int:
@@ -26,7 +30,8 @@ def run(options: Options) -> int:
         named = (*servers.found.values(), *servers.waiting.values())
         warned = [*_unread(told.home), *(warning for each in named for warning in warnings_of(each))]
         warned += [(problem, "it is skipped: correct delegation.rules") for problem in _wrong_rules(told)]
-    said = [("fail", each.message, each.hint) for each in found] + [("warn", *each) for each in warned]
+    told_of = [("fail", each.message, each.hint) for each in found] + [("warn", *each) for each in warned]
+    said = [(level, clipped(message, MAX_SAID), clipped(hint, MAX_SAID)) for level, message, hint in told_of]
     if options.json:
         shown = [{"level": level, "message": message, "hint": hint} for level, message, hint in said]
         print_json({"ok": not found, "problems": shown})

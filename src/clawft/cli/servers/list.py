@@ -12,6 +12,10 @@ from clawft.cli.screen.document import print_json
 from clawft.cli.servers.names import NO_SERVERS
 from clawft.config.layers import FoundServer
 from clawft.config.servers import Servers, told, waits
+from clawft.wire.strings import clipped
+
+MAX_CELL = 2_000
+"""Characters: a workspace may have written them. `--json` has all."""
 
 
 def run(options: Options) -> int:
@@ -24,7 +28,7 @@ def run(options: Options) -> int:
         _print_table(rows)
         for each in rows:
             if each["error"]:
-                tell(f"weft: {one_line(each['error'])}")
+                tell(f"weft: {one_line(clipped(each['error'], MAX_CELL))}")
     return 0
 
 
@@ -34,7 +38,7 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
     narrow = bool(width())
     cells = [{**each, "origin": each["origin"].rpartition("/")[2]} if narrow else each for each in rows]
     head = [("VIA" if narrow and key == "transport" else key.upper()) for key in keys]
-    print_table(head, [[one_line(each[key]) for key in keys] for each in cells])
+    print_table(head, [[one_line(clipped(each[key], MAX_CELL)) for key in keys] for each in cells])
 
 
 def described(servers: Servers) -> Iterator[dict[str, Any]]:

@@ -3,7 +3,7 @@
 | what | where |
 |---|---|
 | every request | `app`: which page, which era; a `visit` is one that was let in |
-| who may enter | `access`; `people` who bring a token; `turnstile` for how much one may take |
+| who may enter | `access`; `people` who bring a token; `turnstile` for how much one may take; `accept` for answers |
 | the handshake era | `session_door`, with its `sessions` |
 | the stateless era | `stateless_door` |
 | the way back | `answer`, which becomes one of the `streams` where there is more |

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 
-from clawft.errors import Busy
+from clawft.errors import INTERNAL_ERROR, Busy
 from clawft.gateway.http.streams import EventStream
 from clawft.gateway.http.visit import Visit
-from clawft.gateway.running_requests import CodeOf, RunningRequests, Work
+from clawft.gateway.running_requests import LAST_WORD, CodeOf, RunningRequests, Work
 from clawft.link import asgi
 from clawft.link.asgi import JSON, Send
 from clawft.link.share.load import ANSWERS, Load
@@ -70,8 +70,17 @@ class HttpAnswer:
             if sending is not None:
                 del message  # which may be large, and may be there in another form now
                 await sending
+        except asyncio.CancelledError:
+            self._say_last_word(id)
+            raise
         finally:
             stop_watching()
+
+    def _say_last_word(self, id: bytes) -> None:
+        """Our own task is ended: at a second signal for example, when nothing is waited for any more."""
+        if not self.over and self._stream is None:
+            message = writing.failure(id, INTERNAL_ERROR, LAST_WORD)
+            self._visit.answer_at_once(self._status_of(message), message, JSON_HEADERS)
 
     async def serve_together(self, answers: Awaitable[bytes]) -> None:
         """The same for what runs elsewhere."""

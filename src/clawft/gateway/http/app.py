@@ -9,6 +9,7 @@ from functools import lru_cache, partial
 
 from clawft.errors import BadEnvelope, Busy, LinkClosed, MessageTooLong, ParseError, WireError
 from clawft.gateway.core import Gateway
+from clawft.gateway.http.accept import ANY, takes
 from clawft.gateway.http.access import Access, AccessAnswer, AccessRefusal, bearer_of
 from clawft.gateway.http.session_door import SessionDoor
 from clawft.gateway.http.stateless_door import StatelessDoor
@@ -242,7 +243,8 @@ def _unfit(headers: Headers) -> AccessRefusal | None:
         return AccessRefusal(415, "the body must be application/json, in UTF-8")
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":
         return AccessRefusal(415, "send the body as it is, not compressed")
-    if not _accepts(headers.get(b"accept", b"*/*")):
+    accept = headers.get(b"accept", ANY)
+    if accept != ANY and not (takes(accept, b"application/json") and takes(accept, b"text/event-stream")):
         return AccessRefusal(406, "accept application/json and text/event-stream")
     return None
 
@@ -251,15 +253,6 @@ def _is_json(content_type: bytes) -> bool:
     kind, _, parameters = content_type.lower().partition(b";")
     charset = parameters.partition(b"charset=")[2].partition(b";")[0].strip(b' "')
     return kind.strip() == b"application/json" and charset in (b"", b"utf-8", b"utf8", b"us-ascii")
-
-
-def _accepts(accept: bytes) -> bool:
-    accept = accept.lower()
-    if b"*/*" in accept:
-        return True
-    return (b"application/json" in accept or b"application/*" in accept) and (
-        b"text/event-stream" in accept or b"text/*" in accept
-    )
 
 
 async def refuse_message(send: Send, error: WireError | Busy) -> None:

@@ -9,6 +9,7 @@ from clawft.errors import BadEnvelope, BadParams, Busy, WireError
 from clawft.gateway.batch import Batch
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import GatewayEvent, RightsChanged
+from clawft.gateway.http.accept import takes
 from clawft.gateway.http.answer import HttpAnswer
 from clawft.gateway.http.sessions import Session, Sessions
 from clawft.gateway.http.streams import EventStream, read_event_id
@@ -116,7 +117,7 @@ class SessionDoor:
         if visit.method == "DELETE":
             self.sessions.end(session)
             await asgi.answer(visit.send, 204)
-        elif not _takes_events(visit.headers.get(b"accept", b"")):
+        elif not takes(visit.headers.get(b"accept", b""), b"text/event-stream"):
             await asgi.answer(visit.send, 406, b"accept text/event-stream", [TEXT])
         elif LAST_EVENT in visit.headers:
             await self._resume(session, visit)
@@ -166,11 +167,6 @@ class SessionDoor:
         self._closing = True
         await asyncio.gather(*(session.conversation.running.drain(grace) for session in self.sessions))
         self.sessions.close()
-
-
-def _takes_events(accept: bytes) -> bool:
-    accept = accept.lower()
-    return b"text/event-stream" in accept or b"text/*" in accept or b"*/*" in accept
 
 
 async def _pump(stream: EventStream, reader: int, visit: Visit) -> None:

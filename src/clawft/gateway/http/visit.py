@@ -73,9 +73,13 @@ class Visit:
 
     def answer(self, status: int, body: bytes = b"", headers: tuple[Header, ...] = ()) -> Awaitable[None] | None:
         """One whole answer; None if it is on its way already."""
-        if self._arrival.answer(status, headers, body):
+        if self.answer_at_once(status, body, headers):
             return None
         return asgi.answer(self.send, status, body, headers)
+
+    def answer_at_once(self, status: int, body: bytes, headers: tuple[Header, ...]) -> bool:
+        """False if that cannot be, because the caller has left for example."""
+        return self._arrival.answer(status, headers, body)
 
     def has_left(self) -> bool:
         """Whether the caller has, as far as is known; `watch` finds out."""

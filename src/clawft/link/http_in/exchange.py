@@ -27,6 +27,7 @@ PIECE_BYTES: Final = 64 * 1024
 """A longer body goes out in pieces of this size, each waiting until the client took the one before."""
 _TAIL: Final = 4 * PIECE_BYTES  # of a body: more of it never waits in the transport
 BROKEN: Final = Refusal(500, "the server failed to answer this request; its log says why")
+STOPPED: Final = Refusal(503, "the server is stopping; what was asked of it may have been done all the same")
 
 log = logging.getLogger("clawft.http")
 
@@ -265,6 +266,11 @@ class HttpExchange:
             return
         log.error("%s %s failed", self.head.method, self.head.path, exc_info=error)
         self.keep_alive = False
+
+    def interrupt(self) -> None:
+        """The application was ended before it had answered: our loop stops."""
+        if not self.started:
+            self.refuse(STOPPED)
 
     def settle(self) -> bool:
         """The application is done. False when its answer breaks off in the middle and the client must notice."""

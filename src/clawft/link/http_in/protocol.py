@@ -247,6 +247,10 @@ class Connection(asyncio.Protocol):
             await self._roster.serve(exchange)
         except Exception as error:  # noqa: BLE001 - whatever the application raises becomes a 500 and a log line
             exchange.crash(error)
+        except asyncio.CancelledError:
+            if not exchange.ended:
+                exchange.interrupt()
+            raise
         finally:
             self._done(exchange)
 
@@ -378,7 +382,7 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
         else:
             self.write(refusal_answer(TOO_LATE))
-            current.ended = True
+            current.ended = current.gone = True
             self._transport.close()
         self._cancel()
 

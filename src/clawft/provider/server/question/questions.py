@@ -13,6 +13,7 @@ from clawft.errors import INVALID_PARAMS, METHOD_NOT_FOUND, JsonRpcFailure
 from clawft.model import Caller, Era, Question
 from clawft.upstream.spec import Asks, UpstreamSpec
 from clawft.wire.answers import can_answer
+from clawft.wire.foreign_lines import said_by
 from clawft.wire.meta import ASKING_SERVER, HOP, QUESTION_KEY
 from clawft.wire.shapes import flaw
 
@@ -98,7 +99,11 @@ _HOP = HOP | {"progressToken", ASKING_SERVER}
 
 def _elicitation(server: str, params: dict[str, Any], agent: Caller, visit: str) -> dict[str, Any]:
     """The person sees who asks. Schema, defaults and address pass untouched."""
-    told: dict[str, Any] = {"mode": "form", **params, "message": f"{server} asks: {params.get('message', '')}"}
+    told: dict[str, Any] = {
+        "mode": "form",
+        **params,
+        "message": said_by(f"{server} asks:", str(params.get("message", ""))),
+    }
     if told["mode"] == "url":
         id = told.pop("elicitationId", None)
         if agent.era is Era.HANDSHAKE:
