@@ -188,7 +188,7 @@ class _PatchPart:
         self._end_hunk()
         if line.startswith(b"diff --git "):
             self._begin_section()
-        elif found := _HUNK.fullmatch(line):
+        elif line.startswith(b"@@ ") and (found := _HUNK.fullmatch(line)):
             self._begin_hunk(found)
         elif line.startswith((b"Binary files ", b"GIT binary patch")):
             self._binary = True
