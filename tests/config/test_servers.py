@@ -468,6 +468,12 @@ def test_unsafe_commands_are_refused_whatever_the_trust(files: Files, bad: str) 
     assert servers.wanted["y"].args == (bad,), "no shell reads arguments"
 
 
+@requirement("CONF-18")
+@pytest.mark.parametrize("bad", [f"stdio://{PROGRAM}\nls", f"stdio://{PROGRAM}\rls"])
+def test_a_command_that_is_written_as_an_address_has_one_line(files: Files, bad: str) -> None:
+    assert "unsafe command" in files.discover(given("x", url=bad)).refused["x"].error.message
+
+
 @requirement("CONF-19")
 def test_programs_only_from_the_folders_named(files: Files, tmp_path: Path) -> None:
     files.user("x", stdio())

@@ -221,6 +221,8 @@ def _wrong_command(told: ServerEntry) -> str:
         command, _ = command_of(told)
     except ValueError as wrong:
         return f"the url cannot be split into words: {wrong}"
+    if not told.command and len(told.url.splitlines()) > 1:
+        return "unsafe command: the url has several lines"
     return wrong_command(command)
 
 
