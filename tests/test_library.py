@@ -12,9 +12,10 @@ import aiohttp
 import pytest
 
 import clawft
-from clawft import Gateway, ToolContext, tool
+from clawft import Gateway, ToolContext, ToolNotFound, tool
 from clawft.app import gateway_token
 from clawft.errors import InvalidConfig
+from tests.gateway.support import Demo, echo
 from tests.requirements import requirement
 from tests.servers.pipe import NEWEST, PATIENCE_S, STATELESS, call, modern_meta, request
 
@@ -134,6 +135,24 @@ def test_what_a_gateway_cannot_be_made_of_is_named(wrong: dict[str, Any], said: 
     options: dict[str, Any] = {"workspace": tmp_path, **wrong}
     with pytest.raises(InvalidConfig, match=said):
         Gateway(hello, **options)
+
+
+@requirement("PROV-04", "PROV-07")
+@pytest.mark.usefixtures("home")
+def test_what_was_registered_is_withdrawn_by_any_of_its_names_and_another_is_told(tmp_path: Path) -> None:
+    gateway = Gateway(workspace=tmp_path)
+    for name in ("the provider", "mcp:one", "one"):
+        offered = Demo("mcp:one").add("echo", echo)
+        gateway.register(offered)
+        gateway.unregister(offered if name == "the provider" else name)
+        assert gateway.list_tools() == []
+        with pytest.raises(ToolNotFound, match="nothing is offered as"):
+            gateway.unregister(offered if name == "the provider" else name)
+    stands, other = (Demo("same").add("echo", echo) for _ in range(2))
+    gateway.register(stands)
+    with pytest.raises(ToolNotFound, match="'same'"):
+        gateway.unregister(other)
+    assert gateway.list_tools()
 
 
 def test_the_public_names_are_listed() -> None:

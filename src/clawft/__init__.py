@@ -29,12 +29,13 @@ if TYPE_CHECKING:  # typing alone costs more than all else that is imported here
     from clawft.provider.function import FunctionProvider, tool
     from clawft.provider.server.connect_server import connect_server
     from clawft.store.base import KeyValueStore
-    from clawft.upstream.spec import UpstreamSpec
+    from clawft.upstream.spec import ToolRules, UpstreamSpec
 
 _HOMES = {
     "Gateway": "clawft.library",
     "connect_server": "clawft.provider.server.connect_server",
     "UpstreamSpec": "clawft.upstream.spec",
+    "ToolRules": "clawft.upstream.spec",
     "tool": "clawft.provider.function",
     "FunctionProvider": "clawft.provider.function",
     "Provider": "clawft.provider.base",
@@ -76,6 +77,7 @@ __all__ = [
     "ToolContext",
     "ToolError",
     "ToolNotFound",
+    "ToolRules",
     "UpstreamSpec",
     "__version__",
     "connect_server",

@@ -73,7 +73,7 @@ URL_ELICITATION_REQUIRED = -32042
 class ClawftError(Exception):
     """What happened, who is to blame, and what to do next."""
 
-    code: ClassVar[int] = INTERNAL_ERROR
+    code: int = INTERNAL_ERROR
     status: ClassVar[int] = 200
     exit_code: ClassVar[int] = 1
     blame: ClassVar[str] = "clawft"
@@ -296,11 +296,11 @@ class SessionLost(LinkError):
 
 
 class JsonRpcFailure(LinkError):
-    """The error object of an answer, whole."""
+    """The error object of an answer, whole: `code`, `message` and `data` are the server's."""
 
     def __init__(self, error_code: int, message: str, data: Any = None) -> None:
         super().__init__(message, data=data)
-        self.error_code = error_code
+        self.code = self.error_code = error_code
         self.error_data = data
 
 

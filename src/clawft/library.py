@@ -25,7 +25,7 @@ import msgspec
 from clawft.app import App, gateway_token, run
 from clawft.catalog.names import NameForm, refuse_server
 from clawft.config.settings import Settings
-from clawft.errors import InvalidConfig
+from clawft.errors import InvalidConfig, ToolNotFound
 from clawft.gateway.http.access import LOOPBACK_HOSTS, Access, open_to_all, with_token
 from clawft.gateway.http.app import HttpApp
 from clawft.model import CallToolResult, Tool
@@ -77,8 +77,19 @@ class Gateway:
             raise InvalidConfig(wrong, hint=f"give its UpstreamSpec another name than {server!r}")
         self._app.gateway.register(provider, server=server)
 
-    def unregister(self, namespace: str) -> None:
-        self._app.gateway.unregister(namespace)
+    def unregister(self, known: Provider | str) -> None:
+        """Offer it no longer: a provider, or the one of this namespace or server. Raises ToolNotFound if none is."""
+        self._app.gateway.unregister(self._namespace_of(known))
+
+    def _namespace_of(self, known: Provider | str) -> str:
+        names = (known, f"mcp:{known}") if isinstance(known, str) else (known.namespace,)
+        for name in names:
+            found = self._app.gateway.provider(name)
+            if found is not None and (found is known or isinstance(known, str)):
+                return name
+        raise ToolNotFound(
+            f"nothing is offered as {names[0]!r}", hint="give the provider, its namespace, or the name of its server"
+        )
 
     def list_tools(self) -> list[Tool]:
         """What callers see, each under the name they see."""

@@ -98,6 +98,21 @@ async def test_a_login_reaches_every_weft_that_runs_already(home: Path, tmp_path
             assert text_of(await hello(pipe)) == "hello from behind the lock"
 
 
+async def test_a_login_to_a_server_that_only_a_running_weft_knows(home: Path, tmp_path: Path) -> None:
+    """It came on the command line of that weft, as editors bring theirs."""
+    _, server = guarded(home)
+    (home / "mcp_servers" / "locked.toml").unlink()
+    async with mcp_server(
+        tmp_path, "--mcp-config", json.dumps({"mcpServers": {"locked": {"url": server.url}}})
+    ) as pipe:
+        await pipe.open()
+        async with asyncio.timeout(SOON_S):
+            while not any((home / "running").glob("*.sock")):  # noqa: ASYNC110 - a file has no event
+                await asyncio.sleep(0.1)
+        assert await log_in_to_locked(home) == "logged in: locked\n"
+        await until_listed(pipe)
+
+
 async def names(pipe: Pipe) -> list[str]:
     return [tool["name"] for tool in (await pipe.ask("tools/list"))["result"]["tools"]]
 

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from clawft import Gateway
 from clawft.builtin import file as family
 from clawft.builtin import search as searching
+from clawft.builtin.spelled import restored
 from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied, ToolError
 from clawft.model import CallToolResult
 from clawft.provider.manifest import Manifest
@@ -383,3 +385,38 @@ async def test_write_leaves_alone_what_decides_which_programs_run(call: CallTool
 async def test_write_writes_what_only_looks_like_it(call: CallTool, workspace: Path, path: str) -> None:
     await call("file", "write", path=path, content="x", create_dirs=True)
     assert (workspace / path).read_text() == "x"
+
+
+# ── what reading spells out ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("FILE-02")
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xef\xbb\xbfusing System;\r\nclass A {}\r\n",
+        b"a\n\x0c\nb\x0c\n",
+        b"a\rb\n",
+        "soft\u00adhyphen \u202e \U000e0041 ⟨U+0041⟩\n".encode(),
+        "it is shown as ⟨U+FEFF⟩\n".encode(),
+    ],
+)
+async def test_a_text_that_was_read_can_be_written_back(workspace: Path, home: Path, data: bytes) -> None:
+    """An agent reads `⟨U+FEFF⟩` for a byte order mark, and writes that."""
+    (workspace / "a").write_bytes(data)
+    async with Gateway(workspace=workspace, builtin=True) as gateway:
+        read = text_of(await gateway.call_tool("file__read", path="a"))
+        assert "⟨U+" in read
+        written = await gateway.call_tool("file__write", path="a", content=read + "more\n")
+    assert (workspace / "a").read_bytes() == data + b"more\n"
+    assert written.structured_content.get("restored", 0) == read.count("⟨U+") - data.decode().count("⟨U+")
+
+
+@requirement("FILE-02")
+def test_a_spelling_is_put_back_only_for_what_was_there() -> None:
+    assert restored("⟨U+FEFF⟩ is the mark", "plain") == ("⟨U+FEFF⟩ is the mark", 0)
+    assert restored("⟨U+0041⟩ ⟨U+FEFF⟩", "A\ufeff") == ("⟨U+0041⟩ \ufeff", 1)
+    assert restored("new", "\ufeff") == ("new", 0)
+    for content, before in (("⟨U+FEFF⟩", "\ufeff ⟨U+FEFF⟩"), ("⟨and 24 more hidden⟩", "\u200b" * 40)):
+        with pytest.raises(InvalidArguments, match="not clear"):
+            restored(content, before)

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
 import pytest
 
+from clawft.auth.token_hosts import place_in
 from clawft.auth.tokens import Login, TokenSet
 from clawft.auth.vault import Vault
 from clawft.builtin.oauth2 import MANIFEST, check_secret, tools_with
@@ -224,8 +226,13 @@ async def test_an_expired_token_is_renewed_before_the_request(tmp_path: Path) ->
         await until_known(me)
         vault = Vault(me.home / "tokens")
         old = expire(vault, "generic")
-        results = await asyncio.gather(me.call("rest__request", provider="generic", method="GET", url=api.url))
-        assert json.loads(results[0]["content"][0]["text"]) == {"ok": True}
+        asked = {"provider": "generic", "method": "GET", "url": api.url}
+        refused = (await me.call("rest__request", **asked))["content"][0]["text"]
+        assert f"weft auth allow generic {place_in(api.url)}" in refused  # another port is another program
+        login = vault.read("generic")[0]
+        vault.write("generic", msgspec.structs.replace(login, hosts=(*login.hosts, place_in(api.url))))
+        said = await me.call("rest__request", **asked)
+        assert json.loads(said["content"][0]["text"]) == {"ok": True}
         sent = api.asked[0].headers["Authorization"]
         assert sent == f"Bearer {vault.read('generic')[0].tokens.access_token}"
         assert old.tokens.access_token not in sent
@@ -265,6 +272,16 @@ def _verifier(home: Path) -> str:
 def _everything_else(home: Path) -> list[str]:
     files = [path for path in home.rglob("*") if path.is_file() and "tokens" not in path.relative_to(home).parts]
     return [path.read_text(errors="replace") for path in files]
+
+
+@pytest.mark.slow
+@requirement("OAUTH-13")
+async def test_a_secret_that_is_not_there_is_told_before_anybody_logs_in(tmp_path: Path) -> None:
+    async with agent(tmp_path) as me:
+        more = {"client_secret": "secret://env/NO_SUCH_CLIENT_SECRET", "scopes": SCOPES}
+        said = await me.call("oauth2__authorize", client_id="native", **me.provider.endpoints, **more)
+        assert said["isError"]
+        assert "secret://env/NO_SUCH_CLIENT_SECRET is not there" in said["content"][0]["text"]
 
 
 @requirement("OAUTH-01", "OAUTH-13")

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from msgspec.structs import replace
@@ -146,6 +146,48 @@ def test_of_two_servers_with_one_bare_name_the_later_keeps_its_prefix() -> None:
         "two/go",
         "one/go",
     )
+
+
+def held(first: Sequence[ProviderOffer], *then: Sequence[ProviderOffer]) -> Snapshot:
+    """What there is in the end, where every list on the way was shown."""
+    shown = build(first, NameForm.BARE)
+    for offers in then:
+        shown = build(offers, NameForm.BARE, before=shown, shown=shown)
+    return shown
+
+
+@requirement("PROV-13")
+def test_a_bare_name_that_was_shown_stays_with_who_has_it_whoever_comes_later() -> None:
+    one, two = server("one", tool("go")), server("two", tool("go"))
+    assert names(held([two], [one, two])) == ["one__go", "go"]
+    assert reached(held([two], [one, two]), "go") == "two/go"
+    assert reached(held([two], [one, two], [one]), "go") == "one/go", "nobody else has it any more"
+    assert reached(held([two], [one, two], [one], [one, two]), "go") == "one/go"
+
+
+@requirement("PROV-13")
+def test_a_server_that_comes_later_takes_no_bare_name_from_a_built_in() -> None:
+    files = inside("file", tool("read", alias="read_file"))
+    late = held([files], [files, server("fs", tool("read_file"))])
+    assert reached(late, "read_file") == "file/read"
+    assert reached(late, "fs__read_file") == "fs/read_file"
+
+
+@requirement("PROV-13")
+def test_a_bare_name_is_kept_for_a_server_while_nobody_knows_what_that_has() -> None:
+    one, two = server("one", tool("go")), server("two", tool("go"))
+    away = held([two], [one, two], [one, replace(server("two"), unknown=True)])
+    assert names(away) == ["one__go"]
+    assert away.find("go") is None, "it would be another's"
+    assert reached(held([two], [one, two], [one, replace(server("two"), unknown=True)], [one, two]), "go") == "two/go"
+    assert reached(held([two], [one, two], [one, server("two")]), "go") == "one/go", "it has none, and everybody knows"
+
+
+@requirement("PROV-13")
+def test_what_one_person_has_does_not_take_a_name_that_is_kept() -> None:
+    away = held([server("two", tool("go"))], [replace(server("two"), unknown=True)])
+    own = build([server("own", tool("go"))], NameForm.BARE, away)
+    assert names(own) == ["own__go"]
 
 
 @requirement("PROV-06")

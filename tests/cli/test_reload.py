@@ -12,18 +12,22 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from clawft.config.layers import MAX_SERVERS
 from clawft.config.watch import POLL_SECONDS
+from clawft.upstream.newcomers import WAIT_SECONDS
 from tests.requirements import requirement
 from tests.servers.pipe import Pipe, call, mcp_server, text_of
-from tests.servers.weft import RSS_LIMIT
+from tests.servers.twin import NOTE
+from tests.servers.weft import ROOT, RSS_LIMIT
 from tests.servers.weft import weft as command
 
 TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
 PATIENCE_S = 30.0
 PAUSE_S = 0.05
+LONGER_THAN_A_LIST_S = WAIT_SECONDS + 1.0
 AT_ONCE_S = 3.0
 """For one call on a busy machine. What is mended here took twelve seconds and more."""
 
@@ -96,6 +100,64 @@ async def test_one_changed_server_restarts_alone_while_a_call_runs_on_another(se
         held = next((each for each in pipe.others if each.get("id") == "long"), None) or await pipe.answer("long")
         assert text_of(held) == "steady held on"
         assert await answer(pipe, "steady__pid") == steady
+
+
+@requirement("CONF-21", "POOL-09")
+async def test_who_calls_a_server_that_is_started_anew_waits_for_it(servers: Path, tmp_path: Path) -> None:
+    """And is not told in between that there is no such tool."""
+    (servers / "one.toml").write_text(entry("before"))
+    gate = tmp_path / "gate"
+    late = f"while [ ! -e {gate} ]; do sleep 0.01; done; exec {sys.executable} {TINY} --title after"
+    async with serving(tmp_path) as pipe:
+        await until(pipe, "one__echo", "before: ", text="x")
+        before = psutil.Process(pipe.pid).children(recursive=True)
+        (servers / "one.toml").write_text(f'command = "/bin/sh"\nargs = ["-c", "{late}"]\ntrust = "trusted"\n')
+        assert not (await asyncio.to_thread(psutil.wait_procs, before, PATIENCE_S))[1]
+        await pipe.send(call("anew", "one__echo", {"text": "x"}))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(LONGER_THAN_A_LIST_S):
+                await pipe.answer("anew")
+        gate.touch()
+        assert text_of(await pipe.answer("anew")) == "after: x"
+
+
+def twin(more: str = "") -> str:
+    """One that tells of its resources."""
+    args = json.dumps(["-m", "tests.servers.twin", "two", "handshake"])
+    entry = f"command = {json.dumps(sys.executable)}\nargs = {args}\ncwd = {json.dumps(str(ROOT))}\n"
+    return f'{entry}trust = "trusted"\nsandbox = "off"\n{more}'
+
+
+def reconnect(file: Path) -> None:
+    assert command(file.parents[2], "servers", "reconnect", file.stem).returncode == 0
+
+
+def edit(file: Path) -> None:
+    file.write_text(twin('env = { WHAT = "else" }\n'))
+
+
+@requirement("SESS-23", "CONF-21")
+@pytest.mark.parametrize("start_anew", [reconnect, edit])
+async def test_what_is_watched_goes_on_being_watched_at_a_server_that_is_started_anew(
+    start_anew: Callable[[Path], None], servers: Path, tmp_path: Path
+) -> None:
+    (servers / "two.toml").write_text(twin())
+    async with serving(tmp_path) as pipe:
+        await until(pipe, "two__show", f"two {NOTE}")
+        assert "result" in await pipe.ask("resources/subscribe", {"uri": NOTE})
+        before = psutil.Process(pipe.pid).children(recursive=True)
+        await asyncio.to_thread(start_anew, servers / "two.toml")
+        assert not (await asyncio.to_thread(psutil.wait_procs, before, PATIENCE_S))[1]
+        await pipe.send(call("touch", "two__touch", {"uri": NOTE}))
+        async with asyncio.timeout(PATIENCE_S):
+            while not is_news_of_two(await pipe.read()):
+                pass
+
+
+def is_news_of_two(message: dict[str, Any]) -> bool:
+    """From the server itself: of what may have been missed while it was away we tell in other words."""
+    is_news = message.get("method") == "notifications/resources/updated"
+    return is_news and message["params"] == {"uri": NOTE, "title": "two"}
 
 
 @requirement("CONF-21", "CONF-08")

@@ -82,11 +82,22 @@ async def test_what_cannot_be_read_is_the_fault_of_whoever_sent_it(body: bytes) 
 
 
 @pytest.mark.parametrize(
-    ("origin", "status"), [("https://evil.example", 403), ("null", 403), ("http://localhost:3000", 200)]
+    ("name", "value", "status"),
+    [
+        ("Origin", "https://evil.example", 403),
+        ("Origin", "null", 403),
+        ("Origin", "http://localhost:3000", 200),
+        ("Host", "evil.example", 403),
+        ("Host", "evil.example:80", 403),
+        ("Host", "127.0.0.1.evil.example", 403),
+        ("Host", "localhost:3000", 200),
+        ("Host", "[::1]:80", 200),
+    ],
 )
-async def test_pages_of_other_sites_do_not_ask(origin: str, status: int) -> None:
+async def test_pages_of_other_sites_do_not_ask(name: str, value: str, status: int) -> None:
+    """Nor under a name of theirs that leads here."""
     async with scripted_api(SCRIPT) as (url, requests), aiohttp.ClientSession() as client:
-        async with client.post(url + PATHS[0], data=json.dumps(HELLO), headers={"Origin": origin}) as answer:
+        async with client.post(url + PATHS[0], data=json.dumps(HELLO), headers={name: value}) as answer:
             assert answer.status == status
         assert len(requests) == (status == 200)
 

@@ -12,8 +12,7 @@ import msgspec
 from clawft import errors
 from clawft.cli.examples import EXAMPLES
 from clawft.cli.main import COMMANDS, parser_of, verbs_of
-from clawft.cli.options import common_options
-from clawft.cli.parser import Parser, Verb
+from clawft.cli.parser import Parser, Verb, common_options
 from clawft.config.keys import KEYS, ConfigKey
 from clawft.errors import ClawftError
 from clawft.policy.command.rules import RULES as COMMAND_RULES

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from mcp_types.methods import parse_server_notification
 
+from clawft.catalog.names import NameForm
 from clawft.errors import InvalidConfig
 from clawft.gateway import listening as listening_module
 from clawft.gateway.core import Gateway
@@ -62,6 +63,23 @@ async def test_a_provider_may_change_its_own_list() -> None:
         demo.add("late", echo)
         await caller.notice(CHANGED)
         assert texts(await caller.call("demo__late")) == ["{}"]
+
+
+@requirement("PROV-13")
+async def test_a_bare_name_is_who_had_it_when_the_list_was_read() -> None:
+    unseen, seen = (serving(Demo("own").add("echo", echo), form=NameForm.BARE) for _ in range(2))
+    async with pipe(unseen) as early, pipe(seen) as caller:
+        for each in (early, caller):
+            await each.initialize()
+        listed = await caller.ask("tools/list")
+        assert [each["name"] for each in listed["result"]["tools"]] == ["echo"]
+        for served in (unseen, seen):
+            served.register(late := Demo("mcp:late").add("echo", echo), server="late")
+            await (early if served is unseen else caller).call("echo")
+            assert late.called == (["echo"] if served is unseen else []), "nobody had seen whose it was before"
+        await caller.notice(CHANGED)
+        listed = await caller.ask("tools/list")
+        assert [each["name"] for each in listed["result"]["tools"]] == ["late__echo", "echo"]
 
 
 @requirement("PROV-04")

@@ -10,16 +10,19 @@ import msgspec
 import pytest
 from mcp_types.methods import validate_server_result
 
+from clawft.gateway.conversation import Conversation
 from clawft.gateway.core import Gateway
+from clawft.gateway.events import ElicitationCompleted, GatewayEvent
 from clawft.gateway.http import sessions
 from clawft.gateway.http.access import LOOPBACK_HOSTS, Access
 from clawft.gateway.http.sessions import IDLE_SECONDS, Sessions
-from clawft.model import Call, Caller, Grant, Reply
+from clawft.model import LOCAL, Call, Caller, Grant, Reply
 from clawft.wire.headers import Headers
 from tests.gateway.asgi_client import Session, http
 from tests.gateway.asking import ADA, CAN_FILL
 from tests.gateway.asking import server as asking_server
 from tests.gateway.support import Demo, Gate, echo, serving, soon, texts, turns
+from tests.growth import grows_linearly
 from tests.requirements import requirement
 
 
@@ -260,6 +263,62 @@ async def test_a_session_is_not_idle_while_a_call_runs_in_it_nor_when_it_was_jus
             assert texts((await call.whole()).json) == ["through"]
             await client.initialize()
             assert (await session.send("ping").whole()).status == 200
+
+
+@requirement("SHELL-19")
+async def test_of_several_who_have_as_many_gives_way_who_has_the_longest_unused() -> None:
+    ada, bob = Caller(principal="issuer#ada"), Caller(principal="issuer#bob")
+    sessions = Sessions(server(), limit=2)
+    hers, his = sessions.open(ada), sessions.open(bob)
+    assert sessions.find(hers.id, ada) is hers
+    sessions.open(Caller())
+    assert (sessions.find(hers.id, ada), sessions.find(his.id, bob)) == (hers, None)
+    sessions.close()
+
+
+@requirement("SHELL-19")
+async def test_whose_answer_has_just_gone_out_is_not_the_longest_unused() -> None:
+    sessions = Sessions(server(), limit=2)
+    one, two = sessions.open(Caller()), sessions.open(Caller())
+    sessions.touch(one)
+    sessions.open(Caller())
+    assert (sessions.find(one.id, Caller()), sessions.find(two.id, Caller())) == (one, None)
+    sessions.end(one)
+    sessions.touch(one)
+    assert sessions.find(one.id, Caller()) is None
+    sessions.close()
+
+
+@requirement("SHELL-19", "QUAL-12")
+@pytest.mark.parametrize(("name", "share"), [("issuer#{}", 2.0), (LOCAL, 2.0), (LOCAL, 0.5)])
+async def test_another_session_costs_no_more_where_many_are_open(name: str, share: float) -> None:
+    """Whether all have room, or half of them have to make it."""
+    gateway = server()
+
+    def work(size: int) -> None:
+        sessions = Sessions(gateway, int(size * share))
+        for number in range(size):
+            sessions.open(Caller(principal=name.format(number)))
+        sessions.close()
+
+    assert grows_linearly(work, 1_000)
+
+
+@requirement("SHELL-19", "QUAL-12")
+async def test_no_other_session_hears_of_the_end_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[GatewayEvent] = []
+
+    def tell(_: Conversation, event: GatewayEvent) -> None:
+        heard.append(event)
+
+    monkeypatch.setattr(Conversation, "_tell", tell)
+    gateway = server()
+    sessions = Sessions(gateway)
+    one, _ = sessions.open(Caller()), sessions.open(Caller())
+    sessions.end(one)
+    gateway.events.publish(ElicitationCompleted("x"))
+    assert heard == [ElicitationCompleted("x")]
+    sessions.close()
 
 
 @requirement("GUARD-06", "GUARD-07")

@@ -23,8 +23,12 @@ class Held:
         self.asked.append(beneath)
         return ()
 
-    def changed_on_disk(self, path: str | None = None) -> None:
+    def overtaken(self, beneath: str = ".") -> Sequence[str]:
+        return ()
+
+    def changed_on_disk(self, path: str | None = None) -> Sequence[str]:
         self.announced.append(path)
+        return ()
 
 
 @requirement("QUAL-03")

@@ -4,15 +4,22 @@ import asyncio
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clawft.errors import RequestTimeout
-from clawft.guard.security import Security, resolve_host
+from clawft.guard.security import HOSTS_AT_ONCE, Resolve, Security, resolve_host
 from clawft.link.http_out import names
 from clawft.link.http_out.names import Place
-from clawft.model import Call, Caller, Capabilities, Question, Reply, SilentTalk
+from clawft.model import Allow, Ask, Call, Caller, Capabilities, Deny, Question, Reply, SilentTalk, Verdict
+from clawft.policy import arguments as found_in
+from clawft.policy import command, search
+from clawft.policy import url as url_policy
 from clawft.policy.command import CommandPolicy
 from clawft.policy.url import UrlPolicy
 from tests.guard.support import answers, call, result_of
@@ -260,6 +267,120 @@ async def test_so_are_many_slow_names_together(monkeypatch: pytest.MonkeyPatch) 
     assert reply.refused == "unreadable"
     assert "name fewer hosts" in result_of(reply)["content"][0]["text"]
     assert len(asked) < 50
+
+
+@requirement("GUARD-04")
+async def test_a_host_is_looked_up_once_however_many_urls_name_it() -> None:
+    asked: list[str] = []
+
+    async def find(host: str) -> Sequence[str]:
+        asked.append(host)
+        return ("10.0.0.1",) if host == "two.test" else ("93.184.216.34",)
+
+    pages = [f"http://one.test/{number}" for number in range(400)]
+    assert await judged({"pages": pages}, guard(find)) is DONE
+    assert (await judged({"pages": [*pages, "http://two.test:81/", "http://Two.test/"]}, guard(find))).is_error
+    assert asked == ["one.test", "one.test", "two.test"]
+
+
+@requirement("GUARD-04")
+async def test_several_hosts_are_looked_up_at_a_time_but_few() -> None:
+    """Each waits until as many are here as may be."""
+    here, most = 0, 0
+    enough = asyncio.Event()
+
+    async def find(host: str) -> Sequence[str]:
+        nonlocal here, most
+        here += 1
+        most = max(most, here)
+        if here == HOSTS_AT_ONCE:
+            enough.set()
+        await enough.wait()
+        here -= 1
+        return ()
+
+    async with asyncio.timeout(5):
+        assert await judged({"pages": [f"http://{n}.test/" for n in range(20)]}, guard(find)) is DONE
+    assert most == HOSTS_AT_ONCE <= names.MAX_OF_ZONE
+
+
+@requirement("GUARD-03")
+async def test_what_repeats_in_a_call_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged_lines: list[str] = []
+
+    def decide(line: str, policy: CommandPolicy) -> Verdict:
+        judged_lines.append(line)
+        return command.decide(line, policy)
+
+    monkeypatch.setattr("clawft.guard.security.command", SimpleNamespace(decide=decide))
+    assert await judged({"commands": ["make test"] * 900}) is DONE
+    assert judged_lines == ["make test"]
+
+
+@requirement("GUARD-03")
+async def test_arguments_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[Mapping[str, Any]] = []
+
+    def look(arguments: Mapping[str, Any]) -> search.FoundTexts:
+        searched.append(arguments)
+        return plain_look(arguments)
+
+    plain_look = search.look
+    monkeypatch.setattr(search, "look", look)
+    assert await judged({"text": "a\nb"}) is DONE
+    assert searched == [{"text": "a\nb"}]
+
+
+async def judged_one_by_one(arguments: Mapping[str, Any], resolve: Resolve) -> Verdict:
+    """What is said if each text is judged where it stands, and each host looked up where it is named."""
+
+    def line(text: str) -> Verdict:
+        verdict = command.decide(text, CommandPolicy())
+        return msgspec.structs.replace(verdict, whole=text) if isinstance(verdict, Ask) else verdict
+
+    addresses = [address for _, address in found_in.urls(arguments)]
+    early = [line(text) for _, text in found_in.commands(arguments)]
+    early += [url_policy.decide(address, (), UrlPolicy()) for address in addresses]
+    if any(isinstance(verdict, Deny) for verdict in early):
+        return strictest_in_order(early)
+    hosts = [(address, url_policy.host_of(address)) for address in addresses]
+    late = [
+        url_policy.decide(address, await resolve(host), UrlPolicy())
+        for address, host in hosts
+        if host and not url_policy.literal_addresses(host)
+    ]
+    return strictest_in_order([*early, *late])
+
+
+def strictest_in_order(verdicts: Sequence[Verdict]) -> Verdict:
+    if denied := [verdict for verdict in verdicts if isinstance(verdict, Deny)]:
+        return denied[0]
+    asks = [verdict for verdict in verdicts if isinstance(verdict, Ask)]
+    if not asks:
+        return Allow()
+    reasons, whole = (
+        {each: None for each in told if each} for told in ([a.reason for a in asks], [a.whole for a in asks])
+    )
+    return msgspec.structs.replace(asks[0], reason="; ".join(reasons), whole="\n".join(whole))
+
+
+_lines = st.sampled_from(["ls", "sudo ls", "sudo reboot-it", "rm -rf /", "make", "sudo sh -c 'a; b'"])
+_pages = st.builds(
+    "http://{}/{}".format, st.sampled_from(["in.test", "out.test", "IN.test", "in.test:81", "10.1.1.1"]), st.text("ab/")
+)
+
+
+@requirement("GUARD-03", "GUARD-04")
+@given(st.dictionaries(st.sampled_from(["commands", "pages", "x"]), st.lists(_lines | _pages, max_size=6)))
+def test_the_verdict_is_that_of_all_texts_one_by_one(arguments: dict[str, list[str]]) -> None:
+    async def find(host: str) -> Sequence[str]:
+        return ("10.0.0.1",) if host == "in.test" else ("93.184.216.34",)
+
+    async def both() -> tuple[Verdict, Verdict]:
+        return await guard(find).judge(json.dumps(arguments).encode()), await judged_one_by_one(arguments, find)
+
+    together, one_by_one = asyncio.run(both())
+    assert together == one_by_one
 
 
 @requirement("GUARD-03")

@@ -2,14 +2,15 @@
 
 import functools
 import json
+import re
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.wire import strings
-from clawft.wire.hidden_characters import LONG_ROW, MAX_JUDGED, MAX_SPELLED
+from clawft.wire import hidden_characters, strings, unseen
+from clawft.wire.hidden_characters import LONG_ROW, MAX_JUDGED, MAX_SPELLED, RevealedText
 from clawft.wire.visible import is_plain, make_visible, visible_text
 from tests.growth import grows_linearly
 from tests.requirements import requirement
@@ -348,3 +349,42 @@ def test_what_has_to_be_judged_one_by_one_is_bounded_too() -> None:
 def test_any_content_takes_linear_time(unit: str, escaped: bool) -> None:
     raw = json.dumps(unit, ensure_ascii=escaped).encode()[1:-1]
     assert grows_linearly(lambda size: make_visible(b'"' + raw * (size // len(raw)) + b'"'), 200_000)
+
+
+# ── short ways ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("GUARD-09")
+def test_escapes_of_what_is_seen_are_not_searched_for_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`\\u00e4` is how most programs in Python write what is not ASCII."""
+    raw = json.dumps("für, привет, 漢字, 😀, a\xa0b, \\path and \r\n" * 10).encode()
+    assert not is_plain(raw)
+    monkeypatch.setattr(RevealedText, "is_clean", None)
+    assert make_visible(raw) is raw
+
+
+@requirement("GUARD-09")
+def test_no_pattern_is_built_for_a_single_character(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = json.dumps("\x1b[31mred\u200d\ufe0f and é\ufe01").encode()
+    known = make_visible(raw)
+    monkeypatch.setattr(unseen.re, "compile", None)
+    assert make_visible(raw) == known
+
+
+def no_short_way(unit: str) -> str:
+    return ""
+
+
+@requirement("GUARD-09")
+@given(st.lists(st.tuples(st.sampled_from(LETTERS) | st.characters(), st.booleans(), st.booleans()), max_size=30))
+def test_the_short_ways_show_the_same_as_the_long_one(letters: list[tuple[str, bool, bool]]) -> None:
+    spelled = ""
+    for letter, escaped, upper in letters:
+        one = json.dumps(letter, ensure_ascii=escaped)[1:-1]
+        spelled += one.upper().replace("\\U", "\\u") if upper and one.startswith("\\u") else one
+    raw = f'"{spelled}"'.encode("utf-8", "surrogatepass")
+    short = make_visible(raw)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(unseen, "escape_in_bytes", lambda: re.compile(b""))
+        patched.setattr(hidden_characters, "_spelled_alone", no_short_way)
+        assert make_visible(raw) == short

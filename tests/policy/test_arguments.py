@@ -1,20 +1,22 @@
 """Commands and URLs are found wherever they hide in the arguments."""
 
 import json
+import re
 import time
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clawft.model import Deny
-from clawft.policy import command
+from clawft.policy import command, url_values
 from clawft.policy.arguments import UNJUDGEABLE, commands, look, suspicious, urls
 from clawft.policy.command.rules import RULES
 from clawft.policy.command_values import COMMAND_KEYS, LIST_KEYS
 from clawft.policy.search import MAX_DEPTH, MAX_URLS, MAX_VALUES
+from clawft.policy.url_values import urls_of
 from tests.requirements import requirement
 
 
@@ -249,3 +251,37 @@ def test_a_megabyte_is_searched_quickly() -> None:
     assert not suspicious(b'{"a":"' + "\u3042\u00a0".encode() * 200_000 + b'"}')
     assert not suspicious(b'{"a":"' + b'"c' * 100_000 + b'"}')
     assert time.process_time() - started < 2
+
+
+# ── texts of many lines ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("GUARD-04")
+def test_a_text_of_many_lines_that_begins_like_no_url_is_not_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(url_values, "_BREAK", None)
+    assert urls_of("content", "a line of text\n" * 1_000) == []
+    with pytest.raises(AttributeError):  # so it would be seen
+        urls_of("content", "http:\n" * 2)
+
+
+torn = st.lists(
+    st.one_of(
+        st.sampled_from(["http", "https", "h", "t", "p", "s", ":", "/", "//", "\\", "\n", "\t", "\r", " ", "'", "("]),
+        st.sampled_from(
+            ["view-source:", "url:", "x+y.z-", "z" * 62, "\n" * 70, "a", "1", ".", "K", "\u200b", "\u2028"]
+        ),
+        st.text(max_size=3),
+    ),
+    max_size=14,
+).map("".join)
+
+
+@requirement("GUARD-04", "GUARD-05")
+@settings(max_examples=1_000)
+@given(st.sampled_from(["content", "url"]), torn)
+def test_a_url_is_found_however_it_is_torn(name: str, value: str) -> None:
+    """As if every text was joined first."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(url_values, "_TORN_URL", re.compile(""))
+        joined = urls_of(name, value)
+    assert urls_of(name, value) == joined

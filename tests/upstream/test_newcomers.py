@@ -10,11 +10,11 @@ import pytest
 
 from tests.requirements import requirement
 from tests.security.siege import honest
-from tests.servers.pipe import Json, Pipe, mcp_server, modern_meta, request, text_of
+from tests.servers.pipe import Json, Pipe, call, mcp_server, modern_meta, request, text_of
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]  # real processes, and a moment that a busy machine may miss
 
-SILENT: Json = {"command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"]}
+SILENT: Json = {"command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"], "timeout": 3_000}
 PATIENT_S = 15.0
 """Far less than the minute a server has to open, far more than the moment it is waited for."""
 
@@ -51,6 +51,31 @@ async def test_a_call_finds_a_tool_that_comes_with_its_server(tmp_path: Path) ->
         await pipe.open()
         answer = await pipe.ask("tools/call", {"name": "one__echo", "arguments": {"text": "at once"}})
         assert text_of(answer) == "one: at once"
+
+
+def behind(gate: Path, entry: Json) -> Json:
+    """It begins when there is such a file."""
+    waiting = (
+        f"import os, sys, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.01)\n"
+        f"os.execv(sys.executable, [sys.executable, *{entry['args']!r}])"
+    )
+    return {**entry, "args": ["-c", waiting]}
+
+
+@requirement("POOL-15", "GUARD-07")
+async def test_a_call_waits_longer_than_a_list_and_a_hidden_tool_is_no_other_than_one_that_is_not(
+    tmp_path: Path,
+) -> None:
+    gate = tmp_path / "gate"
+    slow, hidden = behind(gate, honest("slow")), behind(gate, honest("hidden"))
+    async with mcp_server(tmp_path, *servers(slow=slow, hidden=hidden), "--deny", "hidden__*") as pipe:
+        await pipe.open()
+        await pipe.send(*(call(name, f"{name}__echo", {"text": "at last"}) for name in ("slow", "hidden", "nobody")))
+        assert [(await pipe.answer(name))["error"]["code"] for name in ("hidden", "nobody")] == [-32602, -32602]
+        assert "slow__echo" not in names_in(await pipe.ask("tools/list"))
+        assert not [each for each in pipe.others if each.get("id") == "slow"]
+        gate.touch()
+        assert text_of(await pipe.answer("slow")) == "slow: at last"
 
 
 @pytest.mark.slow

@@ -95,6 +95,18 @@ async def test_when_none_is_idle_the_call_fails_and_names_the_limit(tmp_path: Pa
         await mine.get("b")
 
 
+@requirement("POOL-03")
+async def test_a_call_waits_a_moment_for_one_that_is_in_use_to_be_idle(tmp_path: Path) -> None:
+    async with pool(tmp_path, Tables(), max_connections=1) as mine:
+        await mine.connect(table("a"))
+        await mine.find("a").gate.enter()
+        await mine.set_servers({"a": table("a"), "b": table("b")})
+        waiting = asyncio.ensure_future(mine.get("b"))
+        await until(lambda: mine.find("b").called)
+        mine.find("a").gate.leave()
+        await waiting
+
+
 @requirement("POOL-05", "POOL-15", "S4-SV-02")
 async def test_a_silent_server_delays_nobody_and_does_not_keep_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

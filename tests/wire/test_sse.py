@@ -1,6 +1,10 @@
 """Server-sent events, read and written."""
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clawft.errors import MessageTooLong
 from clawft.wire import sse
@@ -23,6 +27,18 @@ def test_every_line_ending_and_every_split_reads_the_same(end: str, size: int) -
         SseEvent("{\n}", "message", "4.2", 100),
         SseEvent("next"),
     ]
+
+
+pieces = st.sampled_from(
+    [b"data: a", b"id: 1", b"\n", b"\r", b"\r\n", b": c", b"\x0b\x0c\x1c\xc2\x85", b"\xe2\x80\xa8", b""]
+)
+
+
+@requirement("WIRE-10")
+@given(st.lists(pieces, max_size=20).map(b"".join), st.integers(1, 9))
+def test_lines_end_with_cr_and_lf_and_nothing_else(stream: bytes, size: int) -> None:
+    lines = re.split(rb"\r\n|\n|\r", stream)
+    assert read(stream, size) == read(stream) == read(b"\n".join(lines), 1)
 
 
 @requirement("WIRE-10")

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Callable
 from io import BytesIO
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from mcp.shared.inbound import InboundLadderRejection, classify_inbound_request
@@ -15,7 +15,7 @@ from clawft.model import Capabilities, Kind
 from clawft.wire import stateless
 from clawft.wire.jsonrpc.messages import Request
 from clawft.wire.meta import CAPABILITIES, CLIENT, LOG_LEVEL, SERVER, VERSION, claims_stateless
-from clawft.wire.stateless import finish_large, finish_result, missing_hint, read_caller
+from clawft.wire.stateless import finish_large, finish_result, missing_hint, read_caller, read_usual_caller
 from tests.requirements import requirement
 
 SERVER_INFO = b'{"name":"clawft","version":"1"}'
@@ -37,10 +37,32 @@ def test_a_good_request_tells_who_calls() -> None:
         CLIENT: {"name": "c", "version": "1"},
         "progressToken": "p",
     }
-    told = read_caller(request(meta), GOOD_HEADERS)
+    told, token = read_caller(request(meta), GOOD_HEADERS)
     assert (told.revision, told.capabilities, told.client) == ("2026-07-28", Capabilities(roots=True), "c/1")
-    assert isinstance(told.progress_token, Raw)
-    assert bytes(told.progress_token) == b'"p"'
+    assert isinstance(token, Raw)
+    assert bytes(token) == b'"p"'
+
+
+@requirement("SHELL-18")
+@pytest.mark.parametrize("token", [1, "p", {"any": "thing"}, '"progressToken"'])
+def test_what_a_client_says_of_itself_is_worked_out_once_whatever_token_each_request_has(token: object) -> None:
+    meta = {**GOOD_META, CLIENT: {"name": "c", "version": "1"}}
+    plain = read_usual_caller(json.dumps(meta).encode())
+    other = read_usual_caller(json.dumps({"progressToken": token, **meta}).encode())
+    assert plain is not None
+    assert other is not None
+    assert other[0] is plain[0]
+    assert plain[1] is UNSET
+    assert json.loads(bytes(cast("Raw", other[1]))) == token
+
+
+@requirement("SHELL-18")
+def test_a_token_per_request_pushes_nothing_out_of_what_is_remembered() -> None:
+    meta = json.dumps(GOOD_META).encode()
+    known = read_usual_caller(meta)
+    for number in range(1_000):
+        read_usual_caller(json.dumps({**GOOD_META, "progressToken": number}).encode())
+    assert read_usual_caller(meta) is known
 
 
 @requirement("QUAL-12")
@@ -48,9 +70,9 @@ def test_what_is_told_does_not_hold_the_request() -> None:
     """Which may be large, while its call takes its time."""
     large = request({**GOOD_META, CLIENT: {"name": "c", "version": "1"}, "progressToken": "p"})
     before = sys.getrefcount(large.params)
-    told = read_caller(large, GOOD_HEADERS)
+    _, token = read_caller(large, GOOD_HEADERS)
     after = sys.getrefcount(large.params)
-    assert told.progress_token is not UNSET
+    assert token is not UNSET
     assert after == before
 
 

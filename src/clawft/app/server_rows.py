@@ -15,6 +15,7 @@ from clawft.catalog.surface import BYTES_PER_TOKEN
 from clawft.config.places import offers_folder
 from clawft.errors import NotConnected, ServerNotFound
 from clawft.model import Origin
+from clawft.wire.secrets import mask_url
 
 if TYPE_CHECKING:
     from clawft.app.house import App
@@ -33,6 +34,8 @@ class ServerRow(Struct, frozen=True):
     era: str | None = None
     revision: str | None = None
     transport: str | None = None
+    url: str | None = None
+    """Without what is secret in it."""
     tools: int | None = None
     tokens: int | None = None
     restarts: int | None = None
@@ -107,6 +110,7 @@ def _running(app: App, status: ServerStatus) -> ServerRow:
         era=status.era,
         revision=status.revision,
         transport=status.transport,
+        url=mask_url(found.spec.url) or None,
         tools=len(status.tools),
         tokens=sum(len(tool.wire) for tool in app.pool.find(name).tools) // BYTES_PER_TOKEN,
         restarts=status.restarts,

@@ -149,8 +149,8 @@ class StatusSocket:
 # ── finding them ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def running_wefts(home: Path, question: StatusQuestion, place: str) -> Wefts:
-    """Those of this home that answer, and those of this place that listen and do not."""
+async def running_wefts(home: Path, question: StatusQuestion, place: str = "") -> Wefts:
+    """Those of this home that answer, and those of this place, if one is named, that listen and do not."""
     loop = asyncio.get_running_loop()
     asked = {loop.create_task(_ask(path, question)): path for path in _sockets(running_folder(home))}
     waiting, ends = set(asked), loop.time() + ANSWER_SECONDS

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from msgspec import Struct
 
 from clawft.auth.flow import LoginFlow
 from clawft.auth.presets import PRESETS
+from clawft.auth.token_hosts import place_in
 from clawft.auth.tokens import AuthServer, OAuthClient
 from clawft.auth.vault import Vault, check_name, kept_secret
 from clawft.auth.web import check_place
@@ -103,15 +102,7 @@ def hosts_of(provider: str, server: AuthServer) -> tuple[str, ...]:
         return preset.hosts
     said = server.authorization_endpoint if server.issuer else ""  # by the issuer itself
     places = (server.issuer, said, server.token_endpoint)
-    return tuple(dict.fromkeys(host for place in places if (host := host_in(place))))
-
-
-def host_in(url: str) -> str:
-    """Empty if there is none."""
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
+    return tuple(dict.fromkeys(host for place in places if (host := place_in(place))))
 
 
 def flow_of(

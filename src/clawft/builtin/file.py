@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.confine import ConfinedPath, check_regular, confined, open_file
 from clawft.builtin.search import Matches, Query, search_tree
+from clawft.builtin.spelled import MARK, restored
 from clawft.builtin.steering import refuse_steering
 from clawft.builtin.tree import walk_tree
 from clawft.errors import ExecutionFailed, quoted
@@ -51,9 +52,11 @@ MANIFEST = Manifest(
 WorkspacePath = Annotated[str, Meta(description="path, relative to the workspace")]
 
 
-class WrittenFile(Struct, frozen=True):
+class WrittenFile(Struct, frozen=True, omit_defaults=True):
     path: str
     bytes: int
+    restored: int = 0
+    """Spellings like ⟨U+FEFF⟩ that were put back as the characters the file had."""
 
 
 class FolderEntry(Struct, frozen=True):
@@ -100,14 +103,15 @@ def write(
 ) -> WrittenFile:
     """Write a text file of the workspace, new or in place of the old one.
 
-    Readers see the old or the new text, never half of it.
+    Readers see the old or the new text, never half of it. What reading shows as ⟨U+FEFF⟩ is put back as that character.
     """
-    data = content.encode()
     refuse_steering("write", path)
     with _confined(ctx, path, "write", create=create_dirs, missing="create_dirs makes the folders") as found:
         refuse_steering("write", found.relative)  # where a symlink leads
+        text, count = (content, 0) if MARK not in content else restored(content, _text_before(found))
+        data = text.encode()
         replace_file(found, data)
-        return WrittenFile(found.relative, len(data))
+        return WrittenFile(found.relative, len(data), count)
 
 
 @tool(name="list", alias="list_files", title="List files", read_only=True, idempotent=True, open_world=False)
@@ -164,6 +168,15 @@ _lists = FairThreads(MAX_LISTS, MAX_LISTS)
 async def _in_turn(threads: FairThreads, ctx: ToolContext, look: Callable[[], T]) -> T:
     """What may take seconds, in turn with that of other callers."""
     return await threads.run(f"{ctx.caller.principal} {ctx.caller.session}", look)
+
+
+def _text_before(found: ConfinedPath) -> str:
+    """What could have been read there."""
+    try:
+        with open_file(found) as file:
+            return file.read(MAX_TEXT_BYTES).decode()
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _listing(found: Iterator[tuple[str, os.stat_result]], limit: int) -> Listing:

@@ -26,7 +26,7 @@ from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
 from clawft.provider.manifest import Manifest, Permissions
 from clawft.store.names import folder_name
-from clawft.store.secrets import is_reference
+from clawft.store.secrets import SCHEME, is_reference, resolve
 from clawft.wire.secrets import mask_url
 
 MAX_TEXT = 2_048
@@ -44,6 +44,7 @@ _CLIENT_SECRET = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 """References that are named as the secret of an OAuth client."""
+_ENV = f"{SCHEME}env/"
 
 LoginKind = Literal["provider", "server"]
 Text = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
@@ -253,7 +254,7 @@ def _config(described: _DescribedProvider, server: AuthServer | None) -> OAuth2C
     return build_config(
         described.provider,
         described.client_id,
-        check_secret(described.client_secret),
+        check_there(check_secret(described.client_secret)),
         tuple(described.scopes),
         redirect_uri=described.redirect_uri,
         auth_url=described.auth_url or (server.authorization_endpoint or server.token_endpoint if server else None),
@@ -271,6 +272,13 @@ def check_secret(given: str) -> str:
             "secret://keyring/oauth2/…; "
             "any other is for you to name: weft auth login NAME --client-secret REF",
         )
+    return given
+
+
+def check_there(given: str) -> str:
+    """A variable that is missing would be missed only when the person has logged in. Raises InvalidConfig."""
+    if given.startswith(_ENV):
+        resolve(given)
     return given
 
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from clawft.auth.desk import LoginDesk
-from clawft.auth.token_hosts import may_go
+from clawft.auth.token_hosts import may_go, place_in
 from clawft.auth.tokens import Login
 from clawft.auth.vault import Vault
 from clawft.auth.web import is_loopback
@@ -209,7 +209,7 @@ def choose(logins: list[Login], provider: str, account: str, url: str) -> Login:
     known = [login for login in logins if account in ("", login.account)]
     if not known:
         raise no_login(provider, account)
-    host = (urlsplit(url).hostname or "").lower()
+    host = place_in(url)
     if urlsplit(url).scheme != "https" and not is_loopback(url):
         raise PermissionDenied("rest__request", f"a token is sent over https only, not to {url!r}")
     found = next((login for login in known if may_go(host, login.hosts)), None)

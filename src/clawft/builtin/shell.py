@@ -6,7 +6,7 @@ shows it no secrets and lets it write to the workspace and to caches.
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,10 +14,11 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.cells import cell_for
 from clawft.builtin.command_places import Turn, place
+from clawft.builtin.command_words import CommandWord, check_globs, read_command
 from clawft.builtin.confine import open_folder
 from clawft.builtin.process import ProcessStart, clear_environment, path_of, run, start_failures
 from clawft.builtin.tail import Tail
-from clawft.errors import ExecutionFailed, InvalidArguments
+from clawft.errors import ExecutionFailed
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
 from clawft.provider.keeps import LAST
@@ -33,18 +34,6 @@ MANIFEST = Manifest(
     name="Shell Commands",
     permissions=Permissions(filesystem=("$WORKSPACE",), network=("*",), env_vars=("PATH", "HOME", "LANG"), shell=True),
 )
-
-_INSTEAD = {
-    "|": "run the commands one after the other and pass the output on yourself",
-    ";": "run the commands one after the other",
-    "&": "run the commands one after the other; nothing can stay in the background",
-    ">": "stdout and stderr are returned separately; write files with file__write",
-    "<": "there is no input; name the file as an argument",
-    "`": "run the inner command first and put its output here",
-    "$": "variables are not expanded; write the value, or quote it with '…' if it is meant literally",
-    "(": "run the commands one after the other",
-    "\n": "run the commands one after the other",
-}
 
 
 class ShellSettings(Struct, frozen=True):
@@ -77,17 +66,18 @@ def shell_tool(settings: ShellSettings) -> Callable[..., Any]:
     ) -> CommandResult:
         """Run one program in the workspace and return its exit code and output.
 
-        Quotes work as in a shell; pipes, redirects, variables, globs and `&&` do not. It may write to the workspace
-        and to temporary files of its own; most of what lies outside is read-only to it. At the deadline the program
-        and all it started are ended and the output so far is returned. Of each stream the last 256 KB are kept.
+        Quotes work as in a shell; pipes, redirects, variables, globs and `&&` do not (`bash -c '…'` has them). It may
+        write to the workspace and to temporary files of its own; most of what lies outside is read-only to it. At the
+        deadline the program and all it started are ended and the output so far is returned. Of each stream the last
+        256 KB are kept.
         """
         check_process(MANIFEST, "exec")
-        argv = split_command(command)
+        words = read_command(command)
         async with place(Turn(ctx.caller), timeout_s) as seconds:
             folder = await asyncio.to_thread(open_folder, ctx.workspace, cwd, "exec")
             try:
-                with start_failures("exec", f"'{argv[0]}'"):
-                    start = await asyncio.to_thread(_start, argv, folder, seconds, settings, ctx.workspace)
+                with start_failures("exec", f"'{words[0].text}'"):
+                    start = await asyncio.to_thread(_start, words, folder, seconds, settings, ctx.workspace)
                     return await _finish(start)
             finally:
                 os.close(folder)
@@ -95,9 +85,12 @@ def shell_tool(settings: ShellSettings) -> Callable[..., Any]:
     return execute
 
 
-def _start(argv: list[str], folder: int, timeout_s: float, settings: ShellSettings, workspace: Path) -> ProcessStart:
+def _start(
+    words: Sequence[CommandWord], folder: int, timeout_s: float, settings: ShellSettings, workspace: Path
+) -> ProcessStart:
+    check_globs(words, path_of(folder))
     env = clear_environment()
-    found = [find_program(argv[0], folder, env["PATH"]), *argv[1:]]
+    found = [find_program(words[0].text, folder, env["PATH"]), *(each.text for each in words[1:])]
     cell = cell_for(MANIFEST, settings.sandbox, workspace, found, os.path.realpath(path_of(folder)))
     return ProcessStart(found, folder, env, timeout_s, cell=cell)
 
@@ -107,45 +100,6 @@ async def _finish(start: ProcessStart) -> CommandResult:
     ended = await run(start, out.add, err.add)
     told = out.text(), err.text()
     return CommandResult(ended.status, *told, ended.timed_out, truncated=bool(out.lost or err.lost))
-
-
-def split_command(command: str) -> list[str]:
-    """Words of the command; shell syntax outside quotes is an error that says what to do instead."""
-    import shlex  # only where a command is run
-
-    found = shell_syntax(command.strip())
-    if found:
-        raise InvalidArguments(f"exec: there is no shell, '{_shown(found)}' has no meaning here", hint=_INSTEAD[found])
-    try:
-        words = shlex.split(command)
-    except ValueError as wrong:
-        raise InvalidArguments(f"exec: {str(wrong).lower()}", hint="check the quotes") from None
-    if not words or not words[0]:
-        raise InvalidArguments("exec: the command is empty")
-    if "\0" in command:
-        raise InvalidArguments("exec: a command may not contain a null byte")
-    return words
-
-
-def shell_syntax(command: str) -> str:
-    """The first character that only a shell would understand, or nothing."""
-    quote = ""
-    escaped = False
-    for letter in command:
-        if escaped:
-            escaped = False
-        elif letter == "\\" and quote != "'":
-            escaped = True
-        elif quote:
-            if letter == quote:
-                quote = ""
-            elif quote == '"' and letter in "$`":
-                return letter
-        elif letter in "'\"":
-            quote = letter
-        elif letter in _INSTEAD:
-            return letter
-    return ""
 
 
 def find_program(name: str, folder: int, path: str) -> str:
@@ -160,7 +114,3 @@ def find_program(name: str, folder: int, path: str) -> str:
     if found is None:
         raise ExecutionFailed(f"exec: command not found: '{name}'", hint="is it installed and in PATH?")
     return found
-
-
-def _shown(letter: str) -> str:
-    return "line break" if letter == "\n" else letter

@@ -24,14 +24,19 @@ _MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _MAY_ENTER = stat.S_IXGRP | stat.S_IXOTH
 
 
+def list_file() -> Path:
+    """Where the user's list is, or would be."""
+    return home() / LIST
+
+
 def trusted(folder: Path) -> bool:
     """Does the user's list name this folder, or one above it? `folder` is resolved."""
-    return any(folder.is_relative_to(named) for named in _named(home() / LIST))
+    return any(folder.is_relative_to(named) for named in _named(list_file()))
 
 
 def list_is_safe(workspace: Path) -> bool:
     """Whether what runs in this workspace cannot add to the list; if it can, the list says nothing."""
-    return not (home() / LIST).resolve().is_relative_to(workspace.resolve())
+    return not (list_file()).resolve().is_relative_to(workspace.resolve())
 
 
 def trusted_in(workspace: Path, folder: Path) -> bool:
@@ -52,7 +57,7 @@ async def ensure_trusted(tool: str, folder: Path, ctx: ToolContext) -> None:
 
 def _switch(ctx: ToolContext) -> str:
     """What the user does about it."""
-    file = home() / LIST
+    file = list_file()
     if not list_is_safe(ctx.workspace):
         return f"{file} lies inside the workspace, where tools can write: start weft in a folder below"
     if file.exists() and not _is_ours_alone(file):

@@ -34,6 +34,8 @@ class ProviderOffer(Struct, frozen=True):
     tools: tuple[Tool, ...]
     bind: Callable[[Tool], Next]
     shorten: Callable[[Tool], Shortcut | None] = _none
+    unknown: bool = False
+    """Nobody knows what it has: it was started a moment ago, or is down."""
 
 
 class CatalogEntry(Struct, frozen=True):
@@ -101,6 +103,10 @@ class Spellings(Sequence[str]):
         return iter(self._named.names)
 
 
+Holder = tuple[str, str]
+"""Whose a bare name is: the namespace, and the tool's own name."""
+
+
 class Clash(Struct, frozen=True):
     """A tool left out, and why."""
 
@@ -116,6 +122,8 @@ class Snapshot(Struct, frozen=True, dict=True):
     clashes: tuple[Clash, ...] = ()
     origins: tuple[tuple[Origin, tuple[str, ...]], ...] = ()
     """In their order, each with the heads of its names."""
+    kept: Mapping[str, Holder] = {}
+    """Bare names of tools that may come back: nobody knows what their servers have now."""
     met: dict[str, CatalogEntry] = {}
     """By other spellings that were used; a few, as most agents use one."""
 
@@ -141,7 +149,7 @@ class Snapshot(Struct, frozen=True, dict=True):
             found = self._behind(known, origin, name)
             if found is not None or (other is not None and other.origin is origin):
                 return self._remember(name, found or other)
-        return self._remember(name, self.bare.get(name))
+        return None if name in self.kept else self._remember(name, self.bare.get(name))
 
     def _behind(self, known: tuple[str, ...], origin: Origin, name: str) -> CatalogEntry | None:
         if not name.startswith(known):
@@ -167,30 +175,45 @@ def build(
     form: NameForm = NameForm.PLAIN,
     beside: Snapshot = NOTHING,
     before: Snapshot = NOTHING,
+    shown: Snapshot = NOTHING,
 ) -> Snapshot:
     """All tools of all offers in a stable order. Of two that would get one name the second is refused, not renamed.
 
     `beside` is offered already, and keeps its names. `before` is what this one replaces: what did not change since is
     taken over, so that a hundred servers that come up one by one do not have all their tools bound a hundred times.
+    `shown` is what agents saw last: a bare name stays with who had it there.
     """
     entries: dict[str, CatalogEntry] = {}
     inside: dict[str, CatalogEntry] = {}
     clashes: list[Clash] = []
+    holders = _holders(offers, shown) if form is NameForm.BARE else {}
 
     def taken(name: str) -> CatalogEntry | None:
         return entries.get(name) or (beside.find(name) if beside.entries else None)
 
+    def is_free(name: str, wanted_by: Holder) -> bool:
+        return taken(name) is None and name not in beside.kept and holders.get(name, wanted_by) == wanted_by
+
     for offer, tool in _in_order(offers, form):
         own = canonical(offer.origin, tool.name)
         kept = _unchanged(before.canonical.get(own), offer.origin, tool)
-        name = kept.name if kept is not None and form is not NameForm.BARE else _export(offer.origin, tool, form, taken)
+        named = kept if form is not NameForm.BARE else None
+        name = named.name if named is not None else _export(offer.origin, tool, form, is_free)
         owner = taken(name) or inside.get(own)
         if owner is not None:
             clashes.append(Clash(name, f"{_told(offer.origin, tool)} would get the name of {owner.told}"))
             continue
         entry = kept if kept is not None and kept.name == name else _entry(name, own, offer, tool)
         entries[name] = inside[entry.canonical] = entry
-    return _snapshot(entries, inside, clashes)
+    return _snapshot(entries, inside, clashes, holders)
+
+
+def _holders(offers: Sequence[ProviderOffer], shown: Snapshot) -> dict[str, Holder]:
+    """Who keeps which name: whoever had it, while they have that tool, or nobody knows whether they do."""
+    had = {**shown.kept, **{entry.name: (entry.origin.namespace, entry.tool.name) for entry in shown.entries}}
+    there = {(offer.origin.namespace, tool.name) for offer in offers for tool in offer.tools}
+    unknown = {offer.origin.namespace for offer in offers if offer.unknown}
+    return {name: holder for name, holder in had.items() if holder in there or holder[0] in unknown}
 
 
 def _in_order(offers: Sequence[ProviderOffer], form: NameForm) -> Iterator[tuple[ProviderOffer, Tool]]:
@@ -204,9 +227,9 @@ def _unchanged(entry: CatalogEntry | None, origin: Origin, tool: Tool) -> Catalo
     return entry if entry is not None and entry.tool is tool and entry.origin is origin else None
 
 
-def _export(origin: Origin, tool: Tool, form: NameForm, taken: Callable[[str], CatalogEntry | None]) -> str:
+def _export(origin: Origin, tool: Tool, form: NameForm, is_free: Callable[[str, Holder], bool]) -> str:
     name = exported(origin, tool, form)
-    if form is NameForm.BARE and taken(name) is not None:
+    if form is NameForm.BARE and not is_free(name, (origin.namespace, tool.name)):
         return exported(origin, tool, NameForm.PLAIN)
     return name
 
@@ -215,10 +238,17 @@ def _entry(name: str, own: str, offer: ProviderOffer, tool: Tool) -> CatalogEntr
     return CatalogEntry(name, own, tool, offer.origin, offer.bind(tool), offer.shorten(tool))
 
 
-def _snapshot(entries: dict[str, CatalogEntry], inside: dict[str, CatalogEntry], clashes: list[Clash]) -> Snapshot:
+def _snapshot(
+    entries: dict[str, CatalogEntry],
+    inside: dict[str, CatalogEntry],
+    clashes: list[Clash],
+    holders: Mapping[str, Holder],
+) -> Snapshot:
+    """Names that are held for tools which are not there are kept for them."""
+    kept = {name: holder for name, holder in holders.items() if name not in entries}
     origins = {id(entry.origin): entry.origin for entry in entries.values()}.values()
     known = tuple((origin, heads(origin)) for origin in origins)
-    return Snapshot(tuple(entries.values()), entries, inside, tuple(clashes), known)
+    return Snapshot(tuple(entries.values()), entries, inside, tuple(clashes), known, kept)
 
 
 def _others(entries: Mapping[str, CatalogEntry]) -> Mapping[str, CatalogEntry]:

@@ -3,22 +3,23 @@
 | what | where |
 |---|---|
 | finds the command and runs it | `main`, by the table `COMMANDS` |
-| what is typed | `parser`, `usage`, `options`, `arguments` |
-| what Tab offers | `completion`: scripts that ask `tab_words`; `tab_offer`, `tab_arguments` |
-| what is shown | `screen`, `table`, `reply`, `agent_screen`, `trace` |
-| what is asked at a terminal | `terminal_questions`, `form` |
+| what is typed | `parser`: options, mistakes, arguments of tools |
+| what is shown and asked | `screen` |
+| settings, and an app to work with | `house`, with `start_servers` and `trace` |
+| what Tab offers | `completion` |
 | serving | `mcp_server`, `gateway`, `serve_model` |
-| what is offered | `tools` and `tool`, `resources`, `prompts` |
+| what is offered | `tools`, `resources`, `prompts` |
 | tasks | `agent` |
-| servers | `servers`; `server_status`, `server_test`, `server_learn`, `server_add`, `server_import`, `server_files` |
-| what those share | `server_names`, `start_servers`, `sandbox_hint` |
-| approvals | `approvals`, `approval_book`, `approval_diff`, `approval_files` |
-| logins | `auth`, `auth_login` |
+| servers | `servers` |
+| approvals | `approvals` |
+| logins | `auth` |
 | settings and rules | `config`, `policy` |
-| the record of calls | `audit`; `audit_tail`, with `audit_search` |
-| what is in order | `doctor`: `checks`, `app_checks`, `scan` |
-| lines to try | `examples` |
+| the record of calls | `audit` |
+| what is in order | `doctor` |
+| help, with lines to try | `help`, `examples` |
 
-A command is a module with `VERBS`; it loads what it needs when it runs, so that help and a start are quick. To add one:
-such a module, a row in `COMMANDS`, and lines in `examples`.
+A command is a folder. What its verbs take, `VERBS`, stands in its `__init__` and imports little but `parser`, so that
+help, Tab and mistakes are quick; what a verb does is a module with `run` and ordinary imports, which is loaded when the
+verb runs. An import inside a function says what makes it rare. To add a command: such a folder, a row in `COMMANDS`,
+and lines in `examples`.
 """

@@ -1,7 +1,8 @@
 """The command `weft`: finds the command, runs it, and turns what went wrong into words and an exit code.
 
-Nothing is imported before it is known what runs: start-up is a feature. To add a command: a file `cli/<verb>.py` with
-`VERBS`, a row in `COMMANDS`, and lines to try in `EXAMPLES`.
+Nothing is imported before it is known what runs: start-up is a feature. To add a command: a folder `cli/<command>/`
+with `VERBS` in its `__init__` and a module with `run` for each of them, a row in `COMMANDS`, and lines to try in
+`EXAMPLES`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import gc
 import io
 import os
 import sys
+
+from clawft._version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing alone costs more than all that `weft --version` needs
@@ -41,7 +44,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("doctor", "Find out what is wrong, and what to do about it"),
     "completion": ("completion", "Print the completion script of a shell"),
 }
-"""Command → the module in `cli` and what it does."""
+"""Command → its folder in `cli` and what it does."""
 _MEANT: Mapping[str, str] = dict.fromkeys(("serve", "start"), "weft gateway serves over HTTP, weft mcp-server on stdin")
 """What people type who come from elsewhere."""
 
@@ -113,7 +116,9 @@ def _run(words: list[str]) -> int:
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     if not words or words[0] in ("--help", "-h"):
-        print(_help(), end="", file=sys.stdout if words else sys.stderr)
+        from clawft.cli.help import overview  # only for help
+
+        print(overview(), end="", file=sys.stdout if words else sys.stderr)
         return OK if words else WRONG_USAGE
     command = words[0]
     if command not in COMMANDS:
@@ -121,7 +126,7 @@ def _run(words: list[str]) -> int:
 
         kind = "option" if command.startswith("-") else "command"
         whole = _MEANT.get(command) or _whole(command)
-        raise unknown(kind, command, () if whole else [*COMMANDS, *_OPTIONS], whole or "weft --help")
+        raise unknown(kind, command, () if whole else [*COMMANDS, *OPTIONS], whole or "weft --help")
     return _run_command(command, words[1:])
 
 
@@ -136,7 +141,9 @@ def _run_command(command: str, words: list[str]) -> int:
     if "" in verbs:
         return _run_verb(f"weft {command}", verbs[""], words)
     if words[:1] in (["--help"], ["-h"]):
-        print(_help_of(command, verbs), end="")
+        from clawft.cli.help import overview_of  # only for help
+
+        print(overview_of(command, verbs), end="")
         return OK
     if not words or words[0] not in verbs:
         from clawft.cli.parser import missing_verb, unknown  # only to complain
@@ -202,50 +209,13 @@ def _is_loading(frame: FrameType | None) -> bool:
 
 # ── what is said ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_OPTIONS: Mapping[str, str] = {"--version": "Print the version", "--help": "Print this; also after a command"}
-_NAME_COLUMNS = 11
-"""The longest name of a command."""
+OPTIONS: Mapping[str, str] = {"--version": "Print the version", "--help": "Print this; also after a command"}
+"""Of `weft` itself."""
 
 
 def _print_version() -> int:
-    from clawft._version import __version__  # only for those who ask
-
     print(f"weft {__version__}")
     return OK
-
-
-def _help() -> str:
-    from clawft.cli.examples import section  # only for help
-
-    return (
-        f"usage: weft COMMAND …\n\n{_folded('The tool fabric between AI agents and everything they may touch.')}\n"
-        f"commands:\n{_columns({name: summary for name, (_, summary) in COMMANDS.items()})}\n"
-        f"options:\n{_columns(_OPTIONS)}{section('')}"
-    )
-
-
-def _help_of(command: str, verbs: Mapping[str, Verb]) -> str:
-    from clawft.cli.examples import section  # only for help
-
-    rows = _columns({name: verb.summary for name, verb in verbs.items()})
-    says = _folded(f"{COMMANDS[command][1]}.")
-    return f"usage: weft {command} COMMAND …\n\n{says}\ncommands:\n{rows}{section(command)}"
-
-
-def _columns(rows: Mapping[str, str]) -> str:
-    """Name and what it does, which is wrapped where the terminal ends."""
-    return _laid_out([(f"  {name:<{_NAME_COLUMNS}}", does) for name, does in rows.items()])
-
-
-def _folded(text: str) -> str:
-    return _laid_out([(text,)])
-
-
-def _laid_out(rows: list[tuple[str, ...]]) -> str:
-    from clawft.cli.screen import width  # only for help
-    from clawft.cli.table import lay_out
-
-    return "".join(f"{line}\n" for line in lay_out((), rows, width(), wrap=True))
 
 
 def _report(failure: Exception, words: Sequence[str]) -> int | None:

@@ -13,17 +13,9 @@ from clawft.config.jsonc import members
 from clawft.config.load import SourceLine
 from clawft.errors import InvalidConfig, did_you_mean
 from clawft.store.document import TomlDocument
-from clawft.upstream.spec import (
-    MAX_MESSAGE_BYTES,
-    MAX_TIMEOUT_MS,
-    MIN_MESSAGE_BYTES,
-    SandboxTable,
-    ServerDescription,
-    TokenExchange,
-    ToolRules,
-)
+from clawft.upstream.spec import SandboxTable, ServerDescription, TokenExchange, ToolRules
+from clawft.upstream.spec_rules import SANDBOXES, WORDS
 
-SANDBOXES = ("auto", "off", "strict", "require")
 ALLOWING = ("allowed_tools", "allowedTools", "includeTools", "enabled_tools", "enabledTools", "tools")
 DENYING = ("denied_tools", "deniedTools", "excludeTools", "disabled_tools", "disabledTools")
 """How other programs say which tools of a server may be used, and which may not."""
@@ -48,31 +40,6 @@ _KNOWN_IN: Mapping[str, tuple[str, ...]] = {
     "sandbox": SandboxTable.__struct_fields__,
     "exchange": TokenExchange.__struct_fields__,
 }
-WORDS = {
-    "name": "a text",
-    "url": "a text: stdio://, http:// or https://",
-    "command": "a text: the path of a program",
-    "args": "a list of texts",
-    "env": "a table of texts",
-    "headers": "a table of texts",
-    "proxy": "a text: http://host:port",
-    "cwd": "a text: a folder",
-    "enabled": "true or false",
-    "timeout_ms": f"a whole number from 1 to {MAX_TIMEOUT_MS}",
-    "max_message": f"a whole number of bytes from {MIN_MESSAGE_BYTES} to {MAX_MESSAGE_BYTES}",
-    "trust": "trusted or untrusted",
-    "required": "true or false",
-    "isolation": "shared or per-session",
-    "redact": "true or false",
-    "verbatim": "true or false",
-    "sandbox": "auto, off, strict, require, or a table of read, write, network and require",
-    "tools": "a table of allow, deny (lists of globs) and timeout_ms (a table of numbers)",
-    "asks": "a list of elicitation, sampling and roots",
-    "era": "auto, handshake or stateless",
-    "exchange": "a table of client_id, client_secret (a reference), audience, resource and scopes",
-}
-"""What each key must be, for errors and the reference."""
-
 _MEANT_FOR = {
     "headers": "are sent to a url, and this server is a program",
     "args": "are for a program, and this server is reached by its url",

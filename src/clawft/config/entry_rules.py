@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.catalog.names import refuse_server
-from clawft.config.entry import SANDBOXES, ServerEntry
+from clawft.config.entry import ServerEntry
 from clawft.config.load import SourceLine
 from clawft.config.places import expanded
 from clawft.config.secrecy import has_password
@@ -21,7 +21,7 @@ from clawft.sandbox.bounds import DECIDING, is_within
 from clawft.store.document import KeyPath
 from clawft.store.secrets import SCHEME, wrong_with_references
 from clawft.upstream.spec import SandboxTable, Trust, UpstreamSpec
-from clawft.upstream.spec_rules import SCHEMES, wrong_command, wrong_proxy, wrong_url
+from clawft.upstream.spec_rules import SCHEMES, wrong_command, wrong_proxy, wrong_sandbox, wrong_url
 from clawft.wire.framing import DEFAULT_LIMIT
 
 STDIO = "stdio://"
@@ -106,8 +106,8 @@ def _wrong_with(told: ServerEntry, by_workspace: bool) -> Mistake | None:
         return mistake
     if told.trust.lower() not in TRUSTS:
         return Mistake(("trust",), f"trust is trusted or untrusted, not {told.trust!r}")
-    if isinstance(told.sandbox, str) and told.sandbox not in SANDBOXES:
-        return Mistake(("sandbox",), f"sandbox is one of {', '.join(SANDBOXES)} or a table, not {told.sandbox!r}")
+    if wrong := wrong_sandbox(told):
+        return Mistake(("sandbox",), wrong)
     if by_workspace and (mistake := _opened_by_workspace(told)):
         return mistake
     if told.proxy and (wrong := _wrong_proxy(told, by_workspace)):

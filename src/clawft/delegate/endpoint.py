@@ -21,7 +21,8 @@ from clawft.link.asgi import EVENTS, JSON, Receive, Scope, Send, answer, read_bo
 
 MAX_BODY = 32 * 1024 * 1024
 """A conversation with everything an agent has read; the vendor's own API takes no more either."""
-LOCAL_PAGES = frozenset({"localhost", "127.0.0.1", "::1"})
+LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+"""Names of this machine: of pages that may ask, and under which we answer."""
 
 Log = Callable[[str, dict[str, Any]], None]
 """Hears the path and the body of each request."""
@@ -38,17 +39,19 @@ class _Reply(Struct, frozen=True):
 class Endpoint:
     """An ASGI application. Any key opens it; it has nothing to hide, but what it is told is nobody's to write."""
 
-    def __init__(self, scenario: Scenario, log: Log) -> None:
+    def __init__(self, scenario: Scenario, log: Log, hosts: frozenset[str] | None = LOCAL) -> None:
+        """`hosts` are the names we answer to (None: any, where other machines reach it)."""
         self._scenario = scenario
         self._log = log
+        self._hosts = hosts
         self._faults = ScriptedFaults()
         self._ids = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        if _is_from_elsewhere(scope):
-            await self._refuse(send, messages_api, 403, "pages of other sites do not ask here")
+        if refusal := self._refusal(scope):
+            await self._refuse(send, messages_api, 403, refusal)
             return
         path: str = scope["path"]
         if scope["method"] in ("GET", "HEAD"):
@@ -69,6 +72,14 @@ class Endpoint:
             await self._speak(send, chat_api, body)
         else:
             await self._refuse(send, messages_api, 404, f"{path}: only messages and chat/completions are served here")
+
+    def _refusal(self, scope: Scope) -> str:
+        """Whatever is asked is kept in the log, so the page of another site shall not have a browser ask."""
+        if any(_host_in(origin) not in LOCAL for origin in _headers(scope, b"origin")):
+            return "pages of other sites do not ask here"
+        if self._hosts and any(_host_in(f"//{host}") not in self._hosts for host in _headers(scope, b"host")):
+            return "this does not answer to that host: ask it as localhost"
+        return ""
 
     def _known(self) -> bytes:
         models = [{"id": self._scenario.model, "object": "model", "type": "model", "display_name": "a scenario"}]
@@ -117,15 +128,13 @@ class Endpoint:
         await answer(send, status or 500, msgspec.json.encode(api.error(status, message)), headers)
 
 
-def _is_from_elsewhere(scope: Scope) -> bool:
-    """Whether the page of another site has a browser ask: whatever is asked is kept in the log."""
-    origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
-    return any(_host_in(origin) not in LOCAL_PAGES for origin in origins)
+def _headers(scope: Scope, wanted: bytes) -> list[str]:
+    return [value.decode("latin-1") for name, value in scope["headers"] if name == wanted]
 
 
-def _host_in(origin: str) -> str:
+def _host_in(url: str) -> str:
     try:
-        return urlsplit(origin).hostname or ""
+        return urlsplit(url).hostname or ""
     except ValueError:
         return ""
 

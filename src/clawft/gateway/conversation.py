@@ -43,6 +43,9 @@ if TYPE_CHECKING:  # loaded with the first question, the first call, the first t
 
 _encode = msgspec.json.encode
 
+_HEARD = (ListChanged, ElicitationCompleted, TaskChanged, LogMessage)
+"""The end of another conversation, say, is none of its business: there may be a thousand."""
+
 
 class Conversation:
     """From initialize to the end of the session. `aside` is where messages go that belong to no request."""
@@ -52,7 +55,7 @@ class Conversation:
         self._aside = aside
         self._level: str | UnsetType = UNSET
         self._watched: WatchedResources | None = None
-        self._leave = gateway.events.subscribe(self._tell)
+        self._leave = gateway.events.subscribe(self._tell, *_HEARD)
         self.running = RunningRequests()
         self.caller = base
         self.opened = False

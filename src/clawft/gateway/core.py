@@ -270,6 +270,9 @@ class Gateway:
         while entry is None and self.newcomers is not None and self.newcomers.awaited:
             await self.newcomers.next()
             entry = self.tools.find(name, caller)
+        if entry is None and (arrival := self.tools.arrival(name, caller)):
+            await arrival
+            entry = self.tools.find(name, caller)
         if entry is None and caller.proof:
             await self.settle(caller)
             entry = self.tools.find(name, caller)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from enum import Enum
+from typing import get_args
 
 from msgspec import Struct
 
@@ -76,21 +77,30 @@ GatewayEvent = (
 )
 Listener = Callable[[GatewayEvent], None]
 
+KINDS: tuple[type[GatewayEvent], ...] = get_args(GatewayEvent)
+
 
 class Events:
     def __init__(self) -> None:
-        self._listeners: dict[int, Listener] = {}
+        self._listeners: dict[type[GatewayEvent], dict[int, Listener]] = {kind: {} for kind in KINDS}
         self._next = 0
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Listen until the returned function is called."""
+    def subscribe(self, listener: Listener, *kinds: type[GatewayEvent]) -> Callable[[], None]:
+        """Listen until the returned function is called. Without kinds to all of them."""
         self._next += 1
         key = self._next
-        self._listeners[key] = listener
-        return lambda: self._listeners.pop(key, None) and None
+        heard = [self._listeners[kind] for kind in kinds or KINDS]
+        for of_kind in heard:
+            of_kind[key] = listener
+
+        def leave() -> None:
+            for of_kind in heard:
+                of_kind.pop(key, None)
+
+        return leave
 
     def publish(self, event: GatewayEvent) -> None:
-        for listener in list(self._listeners.values()):
+        for listener in list(self._listeners[type(event)].values()):
             try:
                 listener(event)
             except Exception:  # one listener that breaks must not keep the news from the others

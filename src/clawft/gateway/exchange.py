@@ -30,7 +30,7 @@ from clawft.wire.jsonrpc.messages import Request
 from clawft.wire.meta import TASKS
 from clawft.wire.methods import METHODS
 from clawft.wire.revisions import STATELESS
-from clawft.wire.stateless import LIST_TTL_MS, CallerClaims
+from clawft.wire.stateless import LIST_TTL_MS, CallerClaims, ProgressToken
 from clawft.wire.visible import make_visible
 
 MAX_CLIENTS = 32
@@ -49,6 +49,7 @@ class AdmittedRequest(Struct, frozen=True, gc=False):
     request: Request
     caller: Caller
     claims: CallerClaims
+    token: ProgressToken
     target: CallTarget | None = None
     entry: CatalogEntry | None = None
     """The tool that is called, if there is one of this name."""
@@ -66,16 +67,16 @@ class Exchange:
 
     def read(self, request: Request, headers: Headers | None = None) -> AdmittedRequest:
         """Who calls, and what. Raises what the ladder of the dialect refuses."""
-        claims = stateless.read_caller(request, headers)
+        claims, token = stateless.read_caller(request, headers)
         caller = self._caller(claims)
         dispatch.check_method(request.method, caller)
         if request.method not in CALLS:
-            return AdmittedRequest(request, caller, claims)
+            return AdmittedRequest(request, caller, claims, token)
         target = dispatch.read_target(request.method, request.params)
         entry = self._gateway.tools.find(target.name, caller) if request.method == METHOD else None
         if headers is not None and entry is not None:
             self._check_params(entry, target, caller, headers)
-        return AdmittedRequest(_USUAL, caller, claims, target, entry)  # all that was asked is in its target
+        return AdmittedRequest(_USUAL, caller, claims, token, target, entry)  # all that was asked is in its target
 
     def read_usual(
         self, usual: UsualCall, headers: Headers | None = None, route: Route | None = None
@@ -84,15 +85,18 @@ class Exchange:
 
         `route` is what the headers tell of it.
         """
-        claims = stateless.read_usual_caller(usual.meta)
-        if claims is None or (headers is not None and route != (claims.revision, METHOD, usual.name)):
+        read = stateless.read_usual_caller(usual.meta)
+        if read is None:
+            return None
+        claims, token = read
+        if headers is not None and route != (claims.revision, METHOD, usual.name):
             return None
         target = CallTarget(METHOD, usual.name, usual.arguments, usual.meta)
         caller = self._callers.of(claims)
         entry = self._gateway.tools.find(usual.name, caller)
         if headers is not None and entry is not None:
             self._check_params(entry, target, caller, headers)
-        return AdmittedRequest(_USUAL, caller, claims, target, entry)
+        return AdmittedRequest(_USUAL, caller, claims, token, target, entry)
 
     def _caller(self, claims: CallerClaims) -> Caller:
         base = self._base
@@ -104,7 +108,7 @@ class Exchange:
     def answer(self, admitted: AdmittedRequest, outlet: Outlet) -> Coroutine[Any, Any, bytes]:
         """The finished result."""
         if admitted.target is not None:
-            return self._call(admitted.target, admitted.entry, admitted.caller, admitted.claims, outlet)
+            return self._call(admitted, admitted.target, outlet)
         if admitted.request.method in LISTS:
             return self._list(admitted)
         return self._others[admitted.request.method](self, admitted.request, admitted.caller, outlet)
@@ -116,12 +120,11 @@ class Exchange:
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _call(
-        self, target: CallTarget, entry: CatalogEntry | None, caller: Caller, claims: CallerClaims, outlet: Outlet
-    ) -> bytes:
+    async def _call(self, admitted: AdmittedRequest, target: CallTarget, outlet: Outlet) -> bytes:
+        entry, caller = admitted.entry, admitted.caller
         opened = NOT_ASKED if target.state is UNSET else self._open(target, target.state, caller)
         brought = NO_RESPONSES if target.responses is UNSET else target.responses
-        talk = StatelessTalk(caller, outlet, claims.progress_token, claims.log_level, opened, brought)
+        talk = StatelessTalk(caller, outlet, admitted.token, admitted.claims.log_level, opened, brought)
         try:
             if entry is not None and self._wants_task(entry, target, caller):
                 reply = self._start_task(target, caller, {})

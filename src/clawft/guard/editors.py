@@ -14,6 +14,12 @@ from clawft.model import Call, CallToolResult, Next, Origin, Reply, Tool
 
 FAMILIES = frozenset({"file", "git", "cargo", "build", "shell"})
 """The families that work on the disk."""
+UNSAVED = "changes in an editor are not saved, so the disk does not have them: {} (ide__save writes them)"
+OVERTAKEN = (
+    "the disk has a newer text than the one that was changed in an editor and is not saved: {} "
+    "(ide__save with discard: true takes the text of the disk)"
+)
+LOST = "changes that were not saved are gone, because this call wrote the file: {}"
 MAX_NAMED = 10
 MAX_PATH_CHARS = 4_096
 """Of a path that is told to editors; the tool itself refuses a longer one."""
@@ -24,7 +30,9 @@ class EditorTexts(Protocol):
 
     def unsaved(self, beneath: str = ".") -> Sequence[str]: ...
 
-    def changed_on_disk(self, path: str | None = None) -> None: ...
+    def overtaken(self, beneath: str = ".") -> Sequence[str]: ...
+
+    def changed_on_disk(self, path: str | None = None) -> Sequence[str]: ...
 
 
 class EditorsGuard:
@@ -41,13 +49,16 @@ class EditorsGuard:
 
     async def _run(self, call: Call, after: Next, texts: EditorTexts) -> Reply:
         path = _path_of(call)
+        written, lost = None, ()
         try:
             reply = await after(call)
+            written = None if reply.is_error else path
         finally:
             if not call.tool.annotations.read_only_hint:
-                texts.changed_on_disk(path)
+                lost = texts.changed_on_disk(written)
         unsaved = texts.unsaved(path or ".")
-        return _with_warning(reply, unsaved) if unsaved else reply
+        warnings = _warnings(unsaved, texts.overtaken(path or ".") if unsaved else (), lost)
+        return _with_warnings(reply, warnings) if warnings else reply
 
 
 def _path_of(call: Call) -> str | None:
@@ -64,13 +75,20 @@ class _Arguments(msgspec.Struct):
     path: Annotated[str, msgspec.Meta(max_length=MAX_PATH_CHARS)] | None = None
 
 
-def _with_warning(reply: Reply, unsaved: Sequence[str]) -> Reply:
-    more = f" and {len(unsaved) - MAX_NAMED} more" if len(unsaved) > MAX_NAMED else ""
-    warning = (
-        f"warning: changes in an editor are not saved, so the disk has an older text: "
-        f"{', '.join(unsaved[:MAX_NAMED])}{more} (ide__save writes them)"
-    )
+def _warnings(unsaved: Sequence[str], overtaken: Sequence[str], lost: Sequence[str]) -> list[str]:
+    """What is not saved, as it stands to the disk, and what gave way to what was written."""
+    behind = [path for path in unsaved if path not in overtaken]
+    told = ((behind, UNSAVED), (overtaken, OVERTAKEN), (lost, LOST))
+    return [f"warning: {text.format(_named(paths))}" for paths, text in told if paths]
+
+
+def _named(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else ""
+    return f"{', '.join(paths[:MAX_NAMED])}{more}"
+
+
+def _with_warnings(reply: Reply, warnings: Sequence[str]) -> Reply:
     result = msgspec.json.decode(reply.result, type=CallToolResult)
-    content = [*result.content, {"type": "text", "text": warning}]
+    content = [*result.content, *({"type": "text", "text": each} for each in warnings)]
     told = msgspec.structs.replace(result, content=content)
     return msgspec.structs.replace(reply, result=msgspec.json.encode(told))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -22,6 +22,9 @@ from clawft.wire.visible import visible_text
 RESOLVE_SECONDS = 3.0
 JUDGE_SECONDS = 10.0
 """For all host names of one call: whoever names many that are slow would wait for a day."""
+HOSTS_AT_ONCE = 4
+"""Host names of one call that are looked up at a time: as many as a zone may have, so that none of them waits for
+another of the same call."""
 AT_ONCE_BYTES = 2 * 1024
 """Arguments up to here are judged where they are: the worst of them take a few milliseconds."""
 LONG_BYTES = 64 * 1024
@@ -32,6 +35,8 @@ NAMED_ONLY = {"oauth2__authorize": frozenset({"redirect_uri"})}
 
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
 """The addresses of a host name; empty if there are none."""
+
+T = TypeVar("T")
 
 _arguments = msgspec.json.Decoder(dict[str, Any])
 _SIMPLER = "send them as plain JSON, each key once"
@@ -75,17 +80,30 @@ class Security:
 
         All that is in them may take half a second to judge: beside the loop, and in turn with others.
         """
-        look = partial(self._look, arguments, named)
-        found = await in_turn(whose, look) if len(arguments) > AT_ONCE_BYTES else look()
+        found = await _worked_on(arguments, whose, partial(self._look, arguments, named))
         early = _strictest(found.verdicts)
-        if isinstance(early, Deny):
+        if isinstance(early, Deny) or not found.resolve:
             return early
         try:
             async with asyncio.timeout(JUDGE_SECONDS):
-                late = [await self._judge_host(address) for address in found.resolve]
+                places = await self._find(dict.fromkeys(host for _, host in found.resolve))
         except TimeoutError:
             return Deny("unreadable", f"the hosts it names take longer than {JUDGE_SECONDS:g} s to find", _FEWER)
-        return _strictest([*found.verdicts, *late])
+        return await _worked_on(arguments, whose, partial(self._judge_places, found, places))
+
+    async def _find(self, hosts: Collection[str]) -> Mapping[str, Sequence[str]]:
+        """The addresses of each."""
+        places: dict[str, Sequence[str]] = {}
+        waiting = iter(hosts)
+
+        async def find() -> None:
+            for host in waiting:
+                places[host] = await self._resolve(host)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(HOSTS_AT_ONCE, len(hosts))):
+                group.create_task(find())
+        return places
 
     def _look(self, arguments: bytes, named: frozenset[str]) -> _Found:
         """Everything that can be told without asking for addresses. Pure."""
@@ -99,28 +117,35 @@ class Security:
             twice = "a key occurs twice in the arguments, so the tool may read another value"
             return _Found((Deny("unreadable", twice, _SIMPLER),))
         judged = {key: value for key, value in decoded.items() if key not in named} if named else decoded
-        commands = (self._judge_line(line) for _, line in found_in.commands(judged))
-        addresses = [address for _, address in found_in.urls(judged)]
-        plain = (url.decide(address, (), self._urls) for address in addresses)
-        return _Found((*commands, *plain), tuple(filter(_has_name, addresses)))
+        texts = found_in.look(judged)
+        lines = dict.fromkeys(line for _, line in found_in.commands_of(texts))
+        hosts = {address: url.host_of(address) for _, address in texts.urls}
+        plain = (url.decide(address, (), self._urls) for address in hosts)
+        named_hosts = ((address, host) for address, host in hosts.items() if _is_name(host))
+        return _Found((*map(self._judge_line, lines), *plain), tuple(named_hosts))
+
+    def _judge_places(self, found: _Found, places: Mapping[str, Sequence[str]]) -> Verdict:
+        late = (url.decide(address, places[host], self._urls) for address, host in found.resolve)
+        return _strictest([*found.verdicts, *late])
 
     def _judge_line(self, line: str) -> Verdict:
         """A rule names one program of the line, and a yes is one to all of them."""
         verdict = command.decide(line, self._commands)
         return msgspec.structs.replace(verdict, whole=line) if isinstance(verdict, Ask) else verdict
 
-    async def _judge_host(self, address: str) -> Verdict:
-        return url.decide(address, await self._resolve(url.host_of(address)), self._urls)
-
 
 class _Found(Struct, frozen=True):
+    """`resolve`: URLs with their host names, on which more can be said when the addresses of those are known."""
+
     verdicts: tuple[Verdict, ...]
-    resolve: tuple[str, ...] = ()
-    """URLs with host names, on which more can be said when their addresses are known."""
+    resolve: tuple[tuple[str, str], ...] = ()
 
 
-def _has_name(address: str) -> bool:
-    host = url.host_of(address)
+async def _worked_on(arguments: bytes, whose: str, work: Callable[[], T]) -> T:
+    return await in_turn(whose, work) if len(arguments) > AT_ONCE_BYTES else work()
+
+
+def _is_name(host: str) -> bool:
     return bool(host) and not url.literal_addresses(host)
 
 

@@ -41,7 +41,10 @@ def _opening() -> "Callable[[bytes], re.Match[bytes] | None]":
 
 def commands(arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Command lines and where they stand. Where there is more than we search, the last one is UNJUDGEABLE."""
-    found = look(arguments)
+    return commands_of(look(arguments))
+
+
+def commands_of(found: "FoundTexts") -> list[tuple[str, str]]:
     return [*found.commands, *([] if found.complete else [("(too much to search)", UNJUDGEABLE)])]
 
 

@@ -15,6 +15,13 @@ ADDRESS_KEYS = ("url", "uri", "href", "endpoint", "base_url", "baseurl", "base_u
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,63}):")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,63}:[/\\]{2}|[/\\]{2}[^/\\\s]|https?:", re.IGNORECASE)
+_TORN = r"[\t\r\n]*+"
+_TORN_URL = re.compile(
+    rf"[A-Za-z](?:{_TORN}[A-Za-z0-9+.-]){{0,63}}{_TORN}:(?:{_TORN}[/\\]){{2}}"
+    rf"|[/\\]{_TORN}[/\\]{_TORN}[^/\\\s]|h{_TORN}t{_TORN}t{_TORN}p{_TORN}(?:s{_TORN})?:",
+    re.IGNORECASE,
+)
+"""The same with line breaks and tabs anywhere: found at the beginning of a text before anything is joined."""
 _UP_TO_PATH = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]{0,63}:)?[/\\]*[^/?#\\]*")
 _AROUND = re.compile(r"(?:(?:view-source|jar|blob|feed|url):)+(?=[A-Za-z][A-Za-z0-9+.-]{0,63}:[/\\])", re.IGNORECASE)
 """Schemes around another URL, which is where one ends up."""
@@ -41,6 +48,8 @@ def _readings(name: str, value: str) -> list[str]:
     """Some programs drop line breaks and tabs inside a URL, others stop there."""
     text = _undressed(name, value)
     text = text[around.end() :] if (around := _AROUND.match(text)) else text
+    if _TORN_URL.match(text) is None:
+        return []
     first_line = _BREAK.split(text, maxsplit=1)[0]
     if len(first_line) == len(text):
         return [text] if _is_url(text) else []

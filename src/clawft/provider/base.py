@@ -5,7 +5,7 @@ have resources, prompts, or a faster way to be called offer one of the further p
 once, when the provider is registered.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -221,6 +221,10 @@ class AbsentProvider(Protocol):
 
     def absence(self) -> ClawftError | None:
         """Why, if it is so."""
+        ...
+
+    def arrival(self) -> Awaitable[None] | None:
+        """Back when it is there, or is not waited for any longer; None if it is not on its way."""
         ...
 
 

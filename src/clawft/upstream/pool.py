@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec import Struct
@@ -26,6 +27,7 @@ from clawft.errors import (
 )
 from clawft.link.base import Link
 from clawft.model import Tool
+from clawft.upstream.interest.interest import Interest
 from clawft.upstream.newcomers import Newcomers
 from clawft.upstream.news import News
 from clawft.upstream.offer.cache import TTL_SECONDS, SchemaCache
@@ -76,6 +78,9 @@ class Pool:
         self._cache = SchemaCache(cache_folder, list_seconds)
         self._running: dict[str, Upstream] = {}
         self._wanted: dict[str, UpstreamSpec] = {}
+        self._interests: WeakValueDictionary[str, Interest] = WeakValueDictionary()
+        """Of each server that was started, for as long as it runs, or somebody watches something there."""
+        self._ending: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
         self._renewed = time.monotonic()
         self.newcomers = Newcomers()
@@ -100,22 +105,28 @@ class Pool:
             wanted = {name: spec for name, spec in asked.items() if name not in wrong}
             todo = plan({name: upstream.spec for name, upstream in self._running.items()}, wanted, again)
             self._wanted = wanted
-            self._start_all(todo.start)
-            await asyncio.gather(*(self._stop(name) for name in (*todo.stop, *todo.restart)))
-            self._start_all(todo.restart)
+            ending = {name: self._begin_stop(name) for name in (*todo.stop, *todo.restart)}
+            self._start_all((*todo.start, *todo.restart), ending)
+            if ending:
+                await asyncio.wait(ending.values())
         begun = (*todo.start, *todo.restart)
         await self._tried(begun, seconds)
         errors = {name: why for name in begun if (why := self._absence(name, seconds))}
         return SetServersResult(todo.start, todo.stop, todo.restart, {**wrong, **errors})
 
-    def _start_all(self, names: Iterable[str]) -> None:
-        """With more servers than places those whose lists are fresh rest until they are called."""
+    def _start_all(self, names: Iterable[str], ending: Mapping[str, asyncio.Task[None]]) -> None:
+        """With more servers than places those whose lists are fresh rest until they are called.
+
+        What is `ending` is there anew at once, so that who calls it waits; it is opened when its old self is gone.
+        """
         crowded = sum(spec.enabled for spec in self._wanted.values()) > self._slots.limit
         for name in names:
             spec = self._wanted[name]
-            upstream = self._running[name] = Upstream(spec, self, self._cache)
+            upstream = self._running[name] = Upstream(spec, self, self._cache, interest=self._interests.get(name))
+            self._interests[name] = upstream.interest
             self.news.added.tell(upstream)
-            upstream.start(rest=crowded and self._cache.is_fresh(spec))
+            rests = crowded and self._cache.is_fresh(spec) and not upstream.interest.resources
+            upstream.start(rest=rests, after=ending.get(name))
             self.newcomers.expect(upstream)
         self._arrange()
 
@@ -127,11 +138,15 @@ class Pool:
             self._running = {name: self._running[name] for name in order}
             self.news.arranged.tell(order)
 
-    async def _stop(self, name: str) -> None:
+    def _begin_stop(self, name: str) -> asyncio.Task[None]:
+        """It goes on to its end, even if whoever wants the change does not wait."""
         upstream = self._running.pop(name)
         self.news.removed.tell(upstream)
         self.private.end_server(name)
-        await upstream.stop()
+        ending = asyncio.get_running_loop().create_task(upstream.stop())
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+        return ending
 
     async def _tried(self, names: Iterable[str], seconds: float) -> None:
         tries = [self._running[name].tried.wait() for name in names if name in self._running] if seconds else []
@@ -181,6 +196,7 @@ class Pool:
     async def close(self) -> None:
         self.newcomers.close()
         await asyncio.gather(self.set_servers({}), self.private.close())
+        await asyncio.gather(*self._ending)
 
     def _known(self, name: str) -> UpstreamSpec:
         try:

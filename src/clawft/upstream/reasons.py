@@ -20,6 +20,10 @@ def not_ready(seconds: float, step: str) -> str:
     return f"not ready after {seconds:.3g} s" + (f": no answer to {step} yet" if step else "")
 
 
+def no_place(seconds: float, limit: int) -> str:
+    return f"not ready after {seconds:.3g} s: {limit} may be connected at a time (pool.max_connections), and it waits"
+
+
 def words_of(error: Exception) -> str:
     return words(str(error))
 

@@ -1,4 +1,4 @@
-"""How many servers are open at a time. One that is idle gives way to one that is wanted.
+"""How many servers are open at a time. One that is idle gives way to one that is wanted, first to one that is called.
 
 Servers that conversations have for themselves are as many as there are conversations: once they have half of the
 places, they push out each other only, and never those that all share.
@@ -17,6 +17,8 @@ from msgspec import Struct
 from clawft.errors import NotConnected
 
 MAX_CONNECTIONS = 20
+GIVING_WAY_SECONDS = 2.0
+"""How long a call waits for one of the servers in use to be idle."""
 
 
 class SlotHolder(Protocol):
@@ -29,6 +31,16 @@ class SlotHolder(Protocol):
 
     @property
     def idle(self) -> bool: ...
+
+    @property
+    def called(self) -> bool:
+        """Does a call wait for it?"""
+        ...
+
+    @property
+    def arriving(self) -> bool:
+        """Is it being opened, to be idle then?"""
+        ...
 
     def give_way(self) -> None:
         """Close: the place is someone else's already."""
@@ -66,18 +78,26 @@ class Slots:
             if waiter in self._queue:
                 self._queue.remove(waiter)
 
-    def claim(self, holder: SlotHolder, name: str = "it") -> None:
-        """A place now, for a call that waits. Raises NotConnected, naming the limit, if nobody can give way."""
-        if holder in self._holders:
-            return
-        if not self._take(holder):
-            raise NotConnected(
-                f"{name} is not connected: {self.limit} servers are connected, which is the limit, and none is idle",
-                hint="try again when calls have ended, or raise pool.max_connections in config.toml",
-            )
+    def is_queued(self, holder: SlotHolder) -> bool:
+        return any(waiter.holder is holder for waiter in self._queue)
+
+    def claim(self, holder: SlotHolder) -> bool:
+        """A place for a call that waits: now, or when one that is arriving is there. False if nobody can give way."""
+        if holder not in self._holders and not self._take(holder):
+            return any(other.arriving for other in self._holders)
         for waiter in self._queue:
             if waiter.holder is holder and not waiter.turn.done():
                 waiter.turn.set_result(None)
+        return True
+
+    def has(self, holder: SlotHolder) -> bool:
+        return holder in self._holders
+
+    def full(self, name: str) -> NotConnected:
+        return NotConnected(
+            f"{name} is not connected: {self.limit} servers are connected, which is the limit, and none is idle",
+            hint="try again when calls have ended, or raise pool.max_connections in config.toml",
+        )
 
     def leave(self, holder: SlotHolder) -> None:
         if holder in self._holders:
@@ -85,8 +105,8 @@ class Slots:
             self.look()
 
     def look(self) -> None:
-        """Something has changed: let those in who can come in now."""
-        for waiter in tuple(self._queue):
+        """Something has changed: let those in who can come in now, and those that are called before all others."""
+        for waiter in sorted(self._queue, key=lambda waiter: not waiter.holder.called):
             if waiter.turn.done() or self._take(waiter.holder):
                 self._queue.remove(waiter)
                 if not waiter.turn.done():

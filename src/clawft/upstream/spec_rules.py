@@ -2,15 +2,74 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
 
+import msgspec
+
+from clawft.errors import InvalidConfig
 from clawft.model import Deny
 from clawft.policy import launch
 from clawft.store.secrets import begins_with_reference, with_defaults
-from clawft.upstream.spec import ServerDescription
+from clawft.upstream.spec import (
+    MAX_MESSAGE_BYTES,
+    MAX_TIMEOUT_MS,
+    MIN_MESSAGE_BYTES,
+    ServerDescription,
+    UpstreamSpec,
+)
 from clawft.wire.secrets import mask_url
 
 SCHEMES = "http:// or https://"
+SANDBOXES = ("auto", "off", "strict", "require")
+WORDS = {
+    "name": "a text",
+    "url": "a text: stdio://, http:// or https://",
+    "command": "a text: the path of a program",
+    "args": "a list of texts",
+    "env": "a table of texts",
+    "headers": "a table of texts",
+    "proxy": "a text: http://host:port",
+    "cwd": "a text: a folder",
+    "enabled": "true or false",
+    "timeout_ms": f"a whole number from 1 to {MAX_TIMEOUT_MS}",
+    "max_message": f"a whole number of bytes from {MIN_MESSAGE_BYTES} to {MAX_MESSAGE_BYTES}",
+    "trust": "trusted or untrusted",
+    "required": "true or false",
+    "isolation": "shared or per-session",
+    "redact": "true or false",
+    "verbatim": "true or false",
+    "sandbox": "auto, off, strict, require, or a table of read, write, network and require",
+    "tools": "a table of allow, deny (lists of globs) and timeout_ms (a table of numbers)",
+    "asks": "a list of elicitation, sampling and roots",
+    "era": "auto, handshake or stateless",
+    "exchange": "a table of client_id, client_secret (a reference), audience, resource and scopes",
+}
+"""What each key must be, for errors and the reference."""
+
+_KEY = r" - at `\$\.(?P<key>\w+)"
+
+
+def as_written(spec: UpstreamSpec) -> UpstreamSpec:
+    """One that a program has made, read like the entry of a file: tables may be mappings, and nothing else is let by.
+
+    Raises InvalidConfig, which names the key.
+    """
+    try:
+        read = msgspec.convert(msgspec.structs.asdict(spec), UpstreamSpec)
+    except msgspec.ValidationError as wrong:
+        found = re.search(_KEY, str(wrong))
+        key, said = found["key"] if found else "", str(wrong).partition(" - at")[0]
+        raise InvalidConfig(f"{key} must be {WORDS[key]}" if key in WORDS else str(wrong), hint=said) from None
+    if mistake := wrong_sandbox(read):
+        raise InvalidConfig(mistake, hint="correct its spec")
+    return read
+
+
+def wrong_sandbox(spec: ServerDescription) -> str:
+    if not isinstance(spec.sandbox, str) or spec.sandbox in SANDBOXES:
+        return ""
+    return f"sandbox is one of {', '.join(SANDBOXES)} or a table, not {spec.sandbox!r}"
 
 
 def wrong_with(spec: ServerDescription) -> str:

@@ -32,6 +32,7 @@ from clawft.upstream.offer.server_offer import ServerOffer
 from clawft.upstream.session.capabilities import declared
 from clawft.upstream.session.opening import open_session
 from clawft.upstream.session.session import Session
+from clawft.upstream.slots import GIVING_WAY_SECONDS
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import GIVEN_UP, ServerEvent, ServerState, move
 from clawft.wire.jsonrpc.messages import Notification, Request
@@ -52,13 +53,22 @@ class Upstream:
     """Does one conversation, or one person, have it for itself?"""
 
     def __init__(
-        self, spec: UpstreamSpec, surroundings: Surroundings, cache: SchemaCache, *, offers: bool = True
+        self,
+        spec: UpstreamSpec,
+        surroundings: Surroundings,
+        cache: SchemaCache,
+        *,
+        offers: bool = True,
+        interest: Interest | None = None,
     ) -> None:
-        """`offers`: whether it is its lists that are offered, and not those of another session with the same server."""
+        """`offers`: whether it is its lists that are offered, and not those of another session with the same server.
+
+        `interest`: what somebody watches there already.
+        """
         self.spec = spec
         self._surroundings = surroundings
         self.lists = self._lists(cache) if offers else NoLists(spec, cache)
-        self.interest = Interest()
+        self.interest = Interest() if interest is None else interest.pass_on()
         # its life
         self._life: asyncio.Task[None] | None = None
         self._loss: asyncio.Future[LinkError | None] | None = None
@@ -123,12 +133,13 @@ class Upstream:
         """Nothing is wrong with it: it is opened when it is called."""
         return self.state is ServerState.PENDING and not self._wanted.is_set()
 
-    def start(self, *, rest: bool = False) -> None:
-        """Begin, or begin again after having given up. `rest`: open only when it is called."""
+    def start(self, *, rest: bool = False, after: asyncio.Task[None] | None = None) -> None:
+        """Begin, or begin again after having given up. `rest`: open only when it is called; `after`: not before."""
         if self._life is None or self._life.done():
             self.backoff.forgive()
             self._move(ServerEvent.ENABLE)
-            self._life = asyncio.get_running_loop().create_task(self._live(), name=f"upstream {self.spec.name}")
+            life = self._live() if after is None else self._live_after(after)
+            self._life = asyncio.get_running_loop().create_task(life, name=f"upstream {self.spec.name}")
             if rest:
                 self.tried.set()
             else:
@@ -158,10 +169,10 @@ class Upstream:
         try:
             async with asyncio.timeout(seconds):
                 while self.state is ServerState.PENDING or self._comeback.trying:
-                    self._surroundings.slots.claim(self, self.spec.name)
+                    has_place = self._surroundings.slots.claim(self)
                     self._wanted.set()
                     self._changed.clear()
-                    await self._changed.wait()
+                    await (self._changed.wait() if has_place else self._place())
         except TimeoutError:
             raise self._absent(seconds) from None
         finally:
@@ -169,6 +180,21 @@ class Upstream:
         if self.session is None:
             raise self._absent()
         return self.session
+
+    async def _place(self) -> None:
+        """All are in use: one of them may be idle in a moment. Raises NotConnected, naming the limit, if none is."""
+        slots = self._surroundings.slots
+        try:
+            async with asyncio.timeout(GIVING_WAY_SECONDS):
+                await self._changed.wait()
+        except TimeoutError:
+            if not slots.has(self):
+                raise slots.full(self.spec.name) from None
+
+    @property
+    def is_unknown(self) -> bool:
+        """Is it on its way, and nothing remembered of what it offers?"""
+        return self.state is ServerState.PENDING and self.answers is None
 
     def absence(self) -> NotConnected | None:
         """Why nobody knows what it offers; None if somebody does."""
@@ -178,9 +204,11 @@ class Upstream:
 
     def _absent(self, waited: float = 0.0) -> NotConnected:
         """`waited`: so many seconds, if it is still expected."""
-        from clawft.upstream.reasons import not_connected, not_ready  # most servers are there
+        from clawft.upstream.reasons import no_place, not_connected, not_ready  # most servers are there
 
-        why = not_ready(waited, self.step) if waited else self.state.value
+        slots, why = self._surroundings.slots, self.state.value
+        if waited:
+            why = no_place(waited, slots.limit) if slots.is_queued(self) else not_ready(waited, self.step)
         return not_connected(self.spec.name, self.state, self.error or why)
 
     # ── as a holder of a place ───────────────────────────────────────────────────────────────────────────────────────
@@ -189,6 +217,14 @@ class Upstream:
     def idle(self) -> bool:
         ready = self.state in (ServerState.CONNECTED, ServerState.DEGRADED)
         return ready and not self.busy and not self._callers and not self.interest.resources
+
+    @property
+    def called(self) -> bool:
+        return self._callers > 0
+
+    @property
+    def arriving(self) -> bool:
+        return self.state is ServerState.PENDING and not self._callers
 
     @property
     def busy(self) -> bool:
@@ -206,6 +242,10 @@ class Upstream:
         return any(sharer(flight.call.caller) == who for flight in self.flights)
 
     # ── the life ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _live_after(self, end: asyncio.Task[None]) -> None:
+        await asyncio.wait({end})
+        await self._live()
 
     async def _live(self) -> None:
         """Open while wanted, closed while not, opened again when lost; ends when there is no use in trying again."""
@@ -270,8 +310,7 @@ class Upstream:
         self._comeback.tried()
         self.used = time.monotonic()
         self._move(ServerEvent.OPENED)
-        if self.tried.is_set():
-            self.interest.missed()
+        self.interest.missed()
         self.tried.set()
         self._surroundings.slots.look()
         return session

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
-from clawft.wire.unseen import NOTHING, RAW, Spelling, code_after, code_before, code_of, is_unseen
+from clawft.wire.unseen import (
+    LONGEST_UNIT,
+    NOTHING,
+    RAW,
+    Spelling,
+    code_after,
+    code_before,
+    code_of,
+    depends_on_neighbours,
+    in_json,
+    is_unseen,
+)
 
 MAX_SPELLED = 10_000
 """Hidden characters of one message that are spelled out: nobody looks at more of them."""
@@ -64,19 +76,34 @@ class RevealedText:
         return self._one.findall(row) if "\\" in row else row
 
     def _spelled(self, text: str, start: int, end: int) -> str:
+        if end - start <= LONGEST_UNIT and (alone := _spelled_alone(text[start:end])):
+            self._unjudged -= 1
+            self._left -= 1
+            return alone
         units = self._units(text, start, end)
         told = units if len(units) <= LONG_ROW else units[: LONG_ROW // 2]
         before = code_before(text, start, escapes=self._escapes)
         after = code_after(text, end, escapes=self._escapes) if told is units else NOTHING
         codes = [before, *map(code_of, told), after]
         shown = [
-            f"⟨U+{code:04X}⟩" if is_unseen(code, *beside) else unit
+            _told(code) if is_unseen(code, *beside) else unit
             for unit, code, *beside in zip(told, codes[1:], codes, codes[2:], strict=False)
         ]
         self._more = len(units) - len(told)
         self._unjudged -= 1
         self._left -= sum(map(str.__ne__, shown, told))
         return "".join(shown)
+
+
+@lru_cache(maxsize=1_024)
+def _spelled_alone(unit: str) -> str:
+    """One that is unseen wherever it stands, as nearly all are; "" for others and for more than one."""
+    code = code_of(unit) if len(unit) == 1 or in_json().one.fullmatch(unit) else 0
+    return "" if not code or depends_on_neighbours(code) else _told(code)
+
+
+def _told(code: int) -> str:
+    return f"⟨U+{code:04X}⟩"
 
 
 def _instead(row: re.Match[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 
@@ -18,7 +17,6 @@ END = b"\r\n\r\n"
 TOO_LONG = "(too long)"
 """The name of what stands where an event was that is skipped to its end."""
 
-_LINE_END = re.compile(rb"\r\n|\n|\r")
 _HEAD = HEAD_BYTES + len("data: ")
 
 
@@ -78,7 +76,8 @@ class EventReader:
         if not chunk:
             return
         self._after_cr = chunk[-1:] == b"\r"
-        *lines, tail = _LINE_END.split(chunk)
+        lines = chunk.splitlines()
+        tail = b"" if chunk[-1:] in b"\r\n" else lines.pop()
         for line in lines:
             yield from self._line(line)
         self._hold(tail)

@@ -28,6 +28,8 @@ from clawft.wire.revisions import HANDSHAKE, REVISIONS, STATELESS
 
 MAX_KNOWN_META = 2_048
 """Bytes of a `_meta` that is worth remembering."""
+MAX_KNOWN = 256
+"""Of them, and of what they say."""
 MAX_TOLD = 100
 """Characters of an unknown revision that are told."""
 LIST_TTL_MS = 5_000
@@ -41,10 +43,14 @@ class CallerClaims(Struct, frozen=True):
     capabilities: Capabilities
     client: str
     log_level: str | UnsetType
-    progress_token: Raw | UnsetType
 
 
-def read_caller(request: Request, headers: Headers | None = None) -> CallerClaims:
+ProgressToken = Raw | UnsetType
+"""Of one request, and nothing about its caller."""
+Claims = tuple[CallerClaims, ProgressToken]
+
+
+def read_caller(request: Request, headers: Headers | None = None) -> Claims:
     """The ladder: `_meta`, then headers (HTTP only), then version. The first rung that fails is the answer."""
     params = metas.read_params(request.params)
     version = _version_of(params.meta, b"" if headers is None else headers.get(VERSION, b""))
@@ -53,21 +59,31 @@ def read_caller(request: Request, headers: Headers | None = None) -> CallerClaim
     return _told_by(params.meta, version)
 
 
-def read_usual_caller(meta: bytes) -> CallerClaims | None:
+def read_usual_caller(meta: bytes) -> Claims | None:
     """The same for the usual tools/call, but for its headers; None if it stumbles, and has to climb all of the ladder.
 
-    A client says the same of itself with every request.
+    A client says the same of itself with every request, but for the token of its progress.
     """
+    return _known.get(meta) or _learn(meta)
+
+
+_known: dict[bytes, Claims] = {}
+"""Those without a token: with one, no two are the same."""
+
+
+def _learn(meta: bytes) -> Claims | None:
+    if len(meta) > MAX_KNOWN_META:
+        return None
     try:
-        return _known(meta) if len(meta) <= MAX_KNOWN_META else None
+        read = metas.read_meta(meta)
+        claims = _told_by(read, _version_of(read))
     except ClawftError:
         return None
-
-
-@lru_cache(maxsize=256)
-def _known(meta: bytes) -> CallerClaims:
-    read = metas.read_meta(meta)
-    return _told_by(read, _version_of(read))
+    if read.progress_token is UNSET:
+        if len(_known) >= MAX_KNOWN:
+            _known.clear()
+        _known[meta] = claims
+    return claims
 
 
 def _version_of(meta: Meta, header: bytes = b"") -> str:
@@ -85,22 +101,22 @@ def _why_it_should(header: str) -> str:
     return f"{told}: {', '.join(HANDSHAKE)}"
 
 
-def _told_by(meta: Meta, version: str) -> CallerClaims:
-    if version not in STATELESS:
-        raise unsupported(version)
-    if meta.log_level is not UNSET:
-        metas.check_level(meta.log_level)
+def _told_by(meta: Meta, version: str) -> Claims:
     client = b"" if meta.client is UNSET else copied((meta.client,))
     offered = b"{}" if meta.capabilities is UNSET else copied((meta.capabilities,))
-    read = _read_told if len(offered) + len(client) <= MAX_KNOWN_META else _read_told.__wrapped__
-    capabilities, name = read(offered, client)
+    read = _claims if len(offered) + len(client) <= MAX_KNOWN_META else _claims.__wrapped__
     token = meta.progress_token if meta.progress_token is UNSET else meta.progress_token.copy()  # all by itself
-    return CallerClaims(version, capabilities, name, meta.log_level, token)
+    return read(version, offered, client, meta.log_level), token
 
 
-@lru_cache(maxsize=256)
-def _read_told(capabilities: bytes, client: bytes) -> tuple[Capabilities, str]:
-    return metas.read_capabilities(capabilities), metas.read_client(client) if client else ""
+@lru_cache(maxsize=MAX_KNOWN)
+def _claims(version: str, capabilities: bytes, client: bytes, log_level: str | UnsetType) -> CallerClaims:
+    if version not in STATELESS:
+        raise unsupported(version)
+    if log_level is not UNSET:
+        metas.check_level(log_level)
+    name = metas.read_client(client) if client else ""
+    return CallerClaims(version, metas.read_capabilities(capabilities), name, log_level)
 
 
 def unsupported(requested: str) -> UnsupportedRevision:

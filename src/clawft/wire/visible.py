@@ -83,13 +83,20 @@ def _piece(rest: memoryview) -> bytes:
 
 def _visible(piece: bytes, shown: RevealedText) -> bytes:
     """The very same object if nothing is hidden in it."""
-    if not shown.is_open and is_plain(piece):
+    if not shown.is_open and (is_plain(piece) or _is_plain_in_detail(piece)):
         return piece
     text = piece.decode(*_ANYHOW)
     if shown.is_clean(text):
         return piece
     visible = shown.piece(text)
     return piece if visible == text else visible.encode(*_ANYHOW)
+
+
+def _is_plain_in_detail(piece: bytes) -> bool:
+    """Most programs in Python write `\\u00e4` for what is not ASCII."""
+    from clawft.wire.unseen import escape_in_bytes  # loaded by now
+
+    return piece.isascii() and b"\x7f" not in piece and escape_in_bytes().search(piece) is None
 
 
 _ANYHOW = ("utf-8", "surrogateescape")

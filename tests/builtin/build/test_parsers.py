@@ -40,12 +40,14 @@ def test_junit_reports() -> None:
 line 2</failure></testcase>
     <testcase classname="t" name="skip"><skipped message="later">why</skipped></testcase>
     <testcase classname="t" name="torn"><failure message="a">b</failure><error message="c">d</error></testcase>
+    <testcase classname="t" name="said"><failure message="a">b</failure><system-out>printed</system-out></testcase>
     <testcase classname="t" name="out"><system-out>printed</system-out></testcase></testsuite></testsuites>"""
     assert read_junit(xml.encode()) == (
         Case("ok", "passed", "t"),
         Case("bad", "failed", "t", "assert 1 == 2\nline > 1\nline 2"),
         Case("skip", "ignored", "t", "later\nwhy"),
         Case("torn", "failed", "t", "a\nbc\nd"),
+        Case("said", "failed", "t", "printed\na\nb"),
         Case("out", "passed", "t"),
     )
     assert read_junit(xml.encode()[:-20]) is None
@@ -84,8 +86,9 @@ def test_pytest_tells_how_far_it_is() -> None:
         ("x.h:1:1: fatal error: no such file", ("error", "x.h", 1, 1, "", "no such file")),
         ("p.py:3:1: error[rule-x]: wrong", ("error", "p.py", 3, 1, "rule-x", "wrong")),
         ("src/a.ts(3,5): error TS2322: not a number", ("error", "src/a.ts", 3, 5, "TS2322", "not a number")),
-        ("make: *** [Makefile:3: all] Error 1", ("error", "Makefile", 3, 0, "", "all] Error 1")),
-        ("gmake[2]: *** [sub/Makefile:30: x] Error 2", ("error", "sub/Makefile", 30, 0, "", "x] Error 2")),
+        ("o'b/a b.c:3:5: error: x", ("error", "o'b/a b.c", 3, 5, "", "x")),
+        ("make: *** [Makefile:3: all] Error 1", ("error", "Makefile", 3, 0, "", "all: Error 1")),
+        ("gmake[2]: *** [sub/Makefile:30: x] Error 2", ("error", "sub/Makefile", 30, 0, "", "x: Error 2")),
     ],
 )
 def test_findings_in_lines(line: str, told: tuple[str, str, int, int, str, str]) -> None:
@@ -94,13 +97,25 @@ def test_findings_in_lines(line: str, told: tuple[str, str, int, int, str, str])
     assert (found.level, found.file, found.line, found.column, found.code, found.message) == told
 
 
-@pytest.mark.parametrize("line", ["error: no place", "12:30:01: error", "http://host:80: error: x", "make: done", ""])
+SHOWN = (
+    "> echo 'a.ts(3,5): error TS1: bad'; exit 2",
+    "> tsc(1,1): error TS1: bad",
+    "echo 'main.c:3:5: error: bad'",
+    'printf "main.c:3:5: error: bad"',
+)
+"""What npm and make show of a command before they run it."""
+
+
+@pytest.mark.parametrize(
+    "line", ["error: no place", "12:30:01: error", "http://host:80: error: x", "make: done", "", *SHOWN]
+)
 def test_other_lines_are_no_findings(line: str) -> None:
     assert read_finding(line) is None
 
 
 def test_templates_are_filled() -> None:
-    assert PYTEST.argv("", ["a", "-q"], "/t/r.xml") == ["-m", "pytest", "--junitxml=/t/r.xml", "--color=no", "a", "-q"]
+    words = PYTEST.argv("", ["a", "-q"], "/t/r.xml")
+    assert (words[:3], words[-3:]) == (["-m", "pytest", "--junitxml=/t/r.xml"], ["--color=no", "a", "-q"])
     assert MAKE.argv("all", ["-j2"], "") == ["-j2", "--", "all"]
     assert NPM.argv("lint", ["{report}"], "/r") == ["run", "lint", "--", "{report}"]
     assert VITEST.argv("", [], "/r.json")[1:] == ["--reporter=json", "--outputFile=/r.json"]

@@ -22,12 +22,14 @@ needs_make = pytest.mark.skipif(not shutil.which("make"), reason="no make here: 
 needs_npm = pytest.mark.skipif(not shutil.which("npm"), reason="no npm here: npm tasks are NOT tested")
 
 TESTS = """
-import pytest
+import pytest, sys
 
 def test_good():
-    pass
+    print("unheard")
 
 def test_bad():
+    print("seen", "before", sep="-")
+    print("heard", "before", sep="-", file=sys.stderr)
     assert [1] == [2]
 
 @pytest.mark.skip(reason="later")
@@ -106,6 +108,8 @@ async def test_pytest_reports_each_test(venv: Path) -> None:
     assert (tests["passed"], tests["failed"], tests["ignored"]) == (1, 1, 1)
     assert tests["cases"][0]["name"] == "test_bad"
     assert "[1] == [2]" in tests["cases"][0]["output"]
+    assert "seen-before" in tests["cases"][0]["output"]
+    assert "heard-before" in tests["cases"][0]["output"]
     assert (tests["cases"][1]["name"], tests["cases"][1]["ending"]) == ("test_later", "ignored")
     assert tests["cases"][2] == {"name": "test_good", "ending": "passed", "suite": "test_it"}
     assert listener.heard[-1][:2] == (100, 100)

@@ -9,7 +9,7 @@ import pytest
 from clawft.builtin.build.report import Case, Diagnostic, Span, SuggestedEdit, Suggestion
 from clawft.builtin.build.run import Keep
 from clawft.builtin.cargo.family import CargoOutput
-from clawft.builtin.cargo.libtest import MAX_FAILURE_BYTES, Libtest, header
+from clawft.builtin.cargo.libtest import MAX_FAILURE_BYTES, Libtest, Program, header
 from clawft.builtin.cargo.messages import read_diagnostic, read_object
 from clawft.builtin.cargo.parser import CargoParser
 from clawft.builtin.cargo.stderr import CargoProgress
@@ -161,7 +161,7 @@ def heard(text: str) -> Libtest:
 @requirement("CARGO-06")
 def test_each_test_has_its_ending_and_a_failed_one_its_output() -> None:
     bad = "seen before\n\nthread 'tests::bad' (7) panicked at src/lib.rs:10:9:\nsums are hard"
-    assert heard(PRINTED).cases(["src/lib.rs", "doc sums"]) == (
+    assert heard(PRINTED).cases([Program("src/lib.rs", "sums", "sums-374"), Program("doc sums")]) == (
         Case("tests::good", "passed", "src/lib.rs"),
         Case("tests::later", "ignored", "src/lib.rs", "takes long"),
         Case("tests::bad", "failed", "src/lib.rs", bad),
@@ -172,7 +172,7 @@ def test_each_test_has_its_ending_and_a_failed_one_its_output() -> None:
 
 @requirement("CARGO-06")
 def test_programs_that_cannot_be_told_apart_are_not_named() -> None:
-    cases = heard(PRINTED).cases(["only one"])
+    cases = heard(PRINTED).cases([Program("only one")])
     assert cases is not None
     assert {case.suite for case in cases} == {""}
 
@@ -180,13 +180,13 @@ def test_programs_that_cannot_be_told_apart_are_not_named() -> None:
 @requirement("CARGO-06")
 def test_no_test_program_means_no_report() -> None:
     assert heard("hello\n").cases([]) is None
-    assert heard("running 0 tests\n").cases(["src/main.rs"]) == ()
+    assert heard("running 0 tests\n").cases([Program("src/main.rs")]) == ()
 
 
 @requirement("CARGO-03")
 def test_output_of_a_failed_test_has_a_bound() -> None:
     lines = "\n".join(f"line {number}" for number in range(MAX_FAILURE_BYTES))
-    cases = heard(f"running 1 test\ntest a ... FAILED\n---- a stdout ----\n{lines}\nfailures:\n").cases([""])
+    cases = heard(f"running 1 test\ntest a ... FAILED\n---- a stdout ----\n{lines}\nfailures:\n").cases([Program("")])
     assert cases is not None
     left_out, *kept = cases[0].output.splitlines()
     assert left_out.endswith("lines are left out]")
@@ -196,10 +196,72 @@ def test_output_of_a_failed_test_has_a_bound() -> None:
 
 @requirement("CARGO-06")
 def test_headers_name_the_programs() -> None:
-    assert header("     Running unittests src/lib.rs (target/debug/deps/sums-374)") == "src/lib.rs"
-    assert header("     Running tests/it.rs (target/debug/deps/it-374)") == "tests/it.rs"
-    assert header("   Doc-tests sums") == "doc sums"
-    assert header("   Compiling sums v0.1.0") == ""
+    lib = header("     Running unittests src/lib.rs (target/debug/deps/my_sums-95a1fd81)")
+    assert lib == Program("src/lib.rs", "my_sums", "my_sums-95a1fd81")
+    windows = header("     Running tests\\it.rs (target\\debug\\deps\\it-374f.exe)")
+    assert windows == Program("tests\\it.rs", "it", "it-374f.exe")
+    assert header("   Doc-tests sums") == Program("doc sums")
+    assert header("   Compiling sums v0.1.0") is None
+
+
+@requirement("CARGO-06")
+def test_programs_of_the_same_file_are_told_apart() -> None:
+    programs = [
+        Program("src/lib.rs", "one", "one-1f2e"),
+        Program("src/lib.rs", "two", "two-3a4b"),
+        Program("src/main.rs", "two", "two-5c6d"),
+        Program("tests/it.rs", "it", "it-7e8f"),
+        Program("tests/it.rs", "it", "it-9a0b"),
+    ]
+    cases = heard("\nrunning 1 test\ntest a ... ok\n\n" * 5).cases(programs)
+    assert cases is not None
+    told = ["one src/lib.rs", "two src/lib.rs", "src/main.rs", "it-7e8f tests/it.rs", "it-9a0b tests/it.rs"]
+    assert [case.suite for case in cases] == told
+
+
+WRITTEN_PAST_THE_HARNESS = """
+running 3 tests
+test b ... ok
+test fake ... FAILED
+running 2 tests
+test result: ok. 7 passed
+test a ... ok
+no newlinetest c ... FAILED
+
+failures:
+
+---- c stdout ----
+test zzz ... FAILED
+failures:
+    zzz
+
+
+failures:
+    c
+
+test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.11s
+
+
+running 1 test
+test it ... ok
+"""
+
+
+@requirement("CARGO-06")
+def test_what_a_test_writes_is_no_test() -> None:
+    """One that failed is one that is named at last, whether its line could be read or not."""
+    assert heard(WRITTEN_PAST_THE_HARNESS).cases([Program("src/lib.rs"), Program("src/main.rs")]) == (
+        Case("b", "passed", "src/lib.rs"),
+        Case("a", "passed", "src/lib.rs"),
+        Case("c", "failed", "src/lib.rs", "test zzz ... FAILED"),
+        Case("it", "passed", "src/main.rs"),
+    )
+
+
+@requirement("CARGO-06")
+def test_a_program_that_breaks_off_keeps_what_it_said() -> None:
+    cases = heard("\nrunning 2 tests\ntest a ... FAILED\n\nrunning 1 test\ntest b ... ok\n").cases([])
+    assert cases == (Case("a", "failed"), Case("b", "passed"))
 
 
 # ── stderr ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clawft.builtin.git.hunks import Hunk, pieces
 from clawft.builtin.git.page import fitting, page, shorten
-from clawft.builtin.git.patch import Hunk, pieces
 from clawft.builtin.git.settings import BOUNDS
 from clawft.errors import InvalidArguments
 from clawft.guard.result import DEFAULT_LIMIT

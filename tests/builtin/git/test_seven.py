@@ -141,12 +141,14 @@ async def test_the_users_own_configuration_names_the_author_too(tools: Tools, re
 
 
 @requirement("GIT-03", "GIT-04")
-async def test_commit_with_paths_takes_only_these_and_what_is_staged(tools: Tools, repo: Path) -> None:
+async def test_commit_with_paths_takes_only_these_and_without_any_what_is_staged(tools: Tools, repo: Path) -> None:
     for name in ("a.txt", "b.txt", "c.txt"):
         (repo / name).write_text("new\n")
     git(repo, "add", "c.txt")
     await tools("commit", repo_path="r", message="m", paths=["a.txt"], **WHO)
-    assert said(repo, "show", "--format=", "--name-only") == "a.txt\nc.txt"
+    assert said(repo, "show", "--format=", "--name-only") == "a.txt"
+    await tools("commit", repo_path="r", message="m", paths=[], **WHO)
+    assert said(repo, "show", "--format=", "--name-only") == "c.txt"
     with pytest.raises(ExecutionFailed, match="nothing to commit"):
         await tools("commit", repo_path="r", message="m", paths=[], **WHO)
     with pytest.raises(InvalidArguments, match="nothing to stage at 'nope'"):

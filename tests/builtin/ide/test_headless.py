@@ -159,6 +159,51 @@ async def test_what_is_not_saved_is_a_warning_where_the_disk_is_read(project: Pa
         assert (await ours.call("file__read", path="main.py"))["texts"] == [MAIN.replace("nam\n", "name\n")]
 
 
+@requirement("IDE-09", "IDE-13")
+async def test_the_way_out_of_two_texts_that_went_apart_is_named_and_works(project: Path, home: Path) -> None:
+    """A person, or git, writes the file of a text that is not saved: neither is lost without a word."""
+    file = project / "main.py"
+    async with agent(project, home) as ours:
+        await ours.ide("edit", path="main.py", anchor="nam\n", new_text="name\n")
+        file.write_text("other = 2\n")
+        for tool, arguments in (
+            ("save", {}),
+            ("edit", {"anchor": "other", "new_text": "mine"}),
+            ("edit", {"edits": [REPAIR], "save": True}),
+        ):
+            assert "ide__save with discard: true" in await ours.refused(tool, path="main.py", **arguments), tool
+        warning = (await ours.call("file__read", path="main.py"))["texts"][-1]
+        assert "newer text" in warning
+        assert "discard: true" in warning
+        assert file.read_text() == "other = 2\n"
+
+        assert (await ours.ide("save", path="main.py", discard=True))["dirty"] is False
+        await ours.ide("edit", path="main.py", anchor="other", new_text="mine", save=True)
+        assert (await ours.call("file__read", path="main.py"))["texts"] == ["mine = 2\n"]
+
+
+@requirement("IDE-09")
+async def test_who_writes_a_file_as_a_whole_is_told_what_gave_way(project: Path, home: Path) -> None:
+    async with agent(project, home) as ours:
+        await ours.ide("edit", path="main.py", anchor="nam\n", new_text="name\n")
+        refused = await ours.client.call_tool("file__write", {"path": "main.py/x", "content": ""})
+        assert refused.is_error
+        assert (await ours.ide("open_editors"))["result"] == [{"path": "main.py", "dirty": True}]
+        said = await ours.call("file__write", path="main.py", content="one: int = 'x'\n")
+        assert "changes that were not saved are gone" in said["texts"][-1]
+        assert len(await ours.problems("main.py")) == 1
+        assert (await ours.call("file__read", path="main.py"))["texts"] == ["one: int = 'x'\n"]
+
+
+@requirement("IDE-09")
+async def test_a_text_whose_file_is_gone_is_no_warning(project: Path, home: Path) -> None:
+    async with agent(project, home) as ours:
+        await ours.ide("edit", path="main.py", anchor="nam\n", new_text="name\n")
+        (project / "main.py").unlink()
+        assert len((await ours.call("file__read", path="helper.py"))["texts"]) == 1
+        assert "main.py" not in (await ours.call("file__search", pattern="hail"))["texts"][-1]
+
+
 @requirement("IDE-09")
 async def test_problems_of_files_that_nobody_opened(project: Path, home: Path) -> None:
     (project / "far.py").write_text("x: int = 'text'\n")

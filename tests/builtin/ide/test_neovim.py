@@ -224,17 +224,40 @@ async def test_selection_open_editors_and_a_text_changed_behind_its_back(
         assert lines == ["fresh = 1"]
 
 
+@requirement("IDE-09")
+async def test_a_text_that_was_changed_on_the_disk_too_is_not_saved_and_asks_nobody(
+    project: Path, home: Path, start: Start
+) -> None:
+    """Neovim would ask whether to write over it, and answer nothing until somebody says so."""
+    socket = await start(project)
+    file = project / "notes.txt"
+    file.write_text("milk\n")
+    async with agent(project, home, NVIM=socket) as ours:
+        await ours.ide("edit", path="notes.txt", anchor="milk", new_text="rice")
+        file.write_text("other words\n")
+        assert "on the disk, too" in await ours.refused("save", path="notes.txt")
+        assert "on the disk, too" in await ours.refused(
+            "edit", path="notes.txt", anchor="rice", new_text="x", save=True
+        )
+        assert "the person's" in await ours.refused("save", path="notes.txt", discard=True)
+        assert await lua(socket, "return vim.fn.getbufline(vim.fn.bufnr('notes.txt'), 1, '$')") == ["rice"]
+        await lua(socket, "vim.cmd('buffer notes.txt'); vim.cmd('edit!')")
+        await ours.ide("edit", path="notes.txt", anchor="other", new_text="new", save=True)
+    assert file.read_text() == "new words\n"
+
+
 @requirement("IDE-09", "IDE-11")
 async def test_a_text_that_no_language_server_knows_is_not_said_to_be_analysed(
     project: Path, home: Path, start: Start
 ) -> None:
     (project / "notes.txt").write_text("milk\n")
     async with agent(project, home, NVIM=await start(project)) as ours:
-        found = await ours.ide("diagnostics", path="notes.txt", wait_ms=0)
-        assert (found["fresh"], found["pending"], found["result"]) == (False, False, [])
-        said = await ours.refused("hover", path="notes.txt", line=0, character=0)
-        assert "no language server in this Neovim" in said
-        assert "does not answer" not in said
+        for tool, arguments in (("diagnostics", {"wait_ms": 0}), ("hover", {"line": 0, "character": 0})):
+            said = await ours.refused(tool, path="notes.txt", **arguments)
+            assert "no language server in this Neovim" in said, tool
+            assert "does not answer" not in said, tool
+        edited = await ours.ide("edit", path="notes.txt", anchor="milk", new_text="rice", wait_ms=1)
+        assert (edited["fresh"], edited["diagnostics"]) == (False, None)
 
 
 @requirement("IDE-15")

@@ -100,6 +100,31 @@ async def test_several_edits_at_once_and_by_anchor(ask: Ask, editor: MockIde, ma
     )
 
 
+@requirement("IDE-08", "IDE-13")
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"anchor": "greet(name", "new_text": "x", "expected_text": "hail"},
+        {"edits": [EDIT], "expected_text": "hail"},
+        {"edits": [EDIT], "anchor": "nam\n"},
+        {"edits": [EDIT], "new_text": "x"},
+        {**EDIT, "anchor": "nam\n"},
+    ],
+)
+async def test_what_guards_an_edit_is_heeded_or_refused(ask: Ask, editor: MockIde, beside: dict[str, Any]) -> None:
+    result = await ask("edit", path="main.py", **beside)
+    expected = [change.expected for call in editor.calls if call[0] == "apply_edit" for change in call[1]]
+    assert expected == [["hail"]] or result.is_error
+    assert not result.is_error or text_of(result).startswith("edit: ")
+
+
+@requirement("IDE-09")
+async def test_diagnostics_after_an_edit_are_told_as_elsewhere(ask: Ask, editor: MockIde, main: Path) -> None:
+    editor.diagnostics = [error("wrong", str(main))]
+    (told,) = (await ask("edit", path="main.py", wait_ms=1, **EDIT)).structured_content["diagnostics"]
+    assert told["file_path"] == "main.py"
+
+
 async def test_of_many_places_only_those_that_are_shown_are_spelled(
     ask: Ask, editor: MockIde, main: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,6 +326,16 @@ async def test_a_rename_of_nothing_is_an_error(ask: Ask, editor: MockIde, main: 
     result = await ask("rename", path="main.py", line=0, character=5, new_name="hail")
     assert result.is_error
     assert "nothing would be renamed" in text_of(result)
+
+
+@requirement("IDE-04")
+async def test_a_rename_to_the_same_name_is_an_error(ask: Ask, editor: MockIde, main: Path) -> None:
+    """Language servers answer it with changes that change nothing."""
+    editor.changes = [FileEdit(str(main), [TextEdit(HERE, "greet")])]
+    result = await ask("rename", path="main.py", line=0, character=5, new_name="greet")
+    assert result.is_error
+    assert "called that already" in text_of(result)
+    assert not [call for call in editor.calls if call[0] == "apply_edit"]
 
 
 @requirement("IDE-04", "IDE-12")

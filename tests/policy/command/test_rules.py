@@ -199,6 +199,7 @@ REFUSED: dict[str, list[str]] = {
     ],
     "power-off": [
         "shutdown -h now",
+        "shutdown --help now",
         "reboot",
         "sudo systemctl poweroff",
         "init 0",
@@ -208,6 +209,8 @@ REFUSED: dict[str, list[str]] = {
         "kill -KILL -- -1",
         "kill -s KILL -1",
         "kill -9 1",
+        "kill -0 -9 1",
+        "kill -0 -1",
     ],
     "wipe-history": [
         "history -c",
@@ -276,6 +279,11 @@ ALLOWED = [
     "chmod +x run.sh",
     "kill -9 1234",
     "kill -1 1234",
+    "kill -0 1",
+    "kill -s 0 1",
+    "kill -l 1",
+    "shutdown --help",
+    "reboot --version",
     "kill %1",
     "ssh -i ~/.ssh/id_rsa host ls",
     "ls ~/.ssh",

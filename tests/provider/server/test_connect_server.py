@@ -9,8 +9,9 @@ from typing import Any
 import psutil
 import pytest
 from aiohttp import web
+from msgspec.structs import replace
 
-from clawft import Gateway, NotConnected, UpstreamSpec, connect_server
+from clawft import Gateway, NotConnected, ToolRules, UpstreamSpec, connect_server
 from clawft.errors import InvalidConfig
 from tests.requirements import requirement
 from tests.servers.web import Asked, serve
@@ -122,6 +123,33 @@ async def test_several_are_connected_at_a_time(tmp_path: Path) -> None:
     servers = await asyncio.gather(*connecting)
     assert [server.server for server in servers] == ["one", "one"]
     await asyncio.gather(*(server.close() for server in servers))
+
+
+@requirement("SESS-20")
+@pytest.mark.parametrize("tools", [{"deny": ["ec*"], "timeout_ms": {"slow": 500}}, ToolRules(deny=("ec*",))])
+async def test_which_tools_are_offered_is_said_as_in_the_configuration(tools: Any, tmp_path: Path) -> None:
+    async with connect_server(replace(honest(), tools=tools), workspace=tmp_path) as server:
+        names = [tool.name for tool in server.list_tools()]
+        assert names
+        assert "echo" not in names
+
+
+@requirement("SESS-20", "CONF-02")
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"trust": "trsted"}, "trust must be trusted or untrusted .*'trsted'"),
+        ({"isolation": "nope"}, "isolation must be shared or per-session"),
+        ({"timeout_ms": -5}, "timeout_ms must be a whole number from 1"),
+        ({"timeout_ms": "x"}, "timeout_ms must be a whole number from 1"),
+        ({"sandbox": "maybe"}, "sandbox is one of auto, off, strict, require or a table, not 'maybe'"),
+        ({"env": {"A": 5}}, r"env must be a table of texts \(Expected `str`, got `int`\)"),
+        ({"tools": {"dny": ["x"]}}, "tools must be a table of allow, deny .*unknown field `dny`"),
+    ],
+)
+async def test_a_spec_that_no_file_could_have_is_told_at_once(wrong: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(NotConnected, match=f"one: {said}"):
+        await connect_server(replace(honest(), **wrong), workspace=tmp_path)
 
 
 @requirement("PROV-11")

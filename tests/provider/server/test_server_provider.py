@@ -204,7 +204,8 @@ async def test_an_error_answer_passes_whole(tmp_path: Path) -> None:
         one = provider(providers, "a")
         with pytest.raises(JsonRpcFailure) as failed:
             await one.run(call(one, "refuse", code=7, message="mine", data={"n": 1}))
-        assert (failed.value.error_code, failed.value.message, failed.value.error_data) == (7, "mine", {"n": 1})
+        assert (failed.value.code, failed.value.message, failed.value.data) == (7, "mine", {"n": 1})
+        assert (failed.value.error_code, failed.value.error_data) == (7, {"n": 1})
 
 
 @requirement("PROV-16")

@@ -1,4 +1,4 @@
-"""pytest, by the JUnit XML it writes: each test with its ending and what it complained about."""
+"""pytest, by the JUnit XML it writes: each test with its ending, what it printed and what it complained about."""
 
 import re
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,8 @@ PIECE_BYTES = 64 * 1024
 
 _PERCENT = re.compile(r"\[ *(\d{1,3})%\]$")
 _ENDINGS: dict[str, Ending] = {"failure": "failed", "error": "failed", "skipped": "ignored"}
+_PRINTED = frozenset({"system-out", "system-err"})
+_WITH_OUTPUT = ("-o", "junit_logging=out-err", "-o", "junit_log_passing_tests=false")
 
 
 class PytestParser:
@@ -79,6 +81,24 @@ def _refuse_entity(*_: Any) -> None:
     raise _Unfit
 
 
+class _Words:
+    """The last of what is said. Cut now and then, so that much costs as much as little, and each word the same."""
+
+    def __init__(self) -> None:
+        self._words: list[str] = []
+        self._size = 0
+
+    def say(self, text: str) -> None:
+        self._words.append(text)
+        self._size += len(text) + 1
+        if self._size > 2 * MAX_OUTPUT_CHARS:
+            self._words = [self.all()]
+            self._size = MAX_OUTPUT_CHARS
+
+    def all(self) -> str:
+        return "".join(self._words)[-MAX_OUTPUT_CHARS:]
+
+
 class _Reader:
     """The last word about a test counts: an error while tearing down makes a passed one fail."""
 
@@ -86,10 +106,9 @@ class _Reader:
         self.cases: list[Case] = []
         self._attributes: dict[str, str] = {}
         self._ending: Ending = "passed"
-        self._words: list[str] = []
-        self._size = 0
+        self._complaint, self._printed = _Words(), _Words()
+        self._heard: _Words | None = None
         self._room = ReportRoom(MAX_CASES)
-        self._inside = False
         self._depth = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
@@ -97,40 +116,40 @@ class _Reader:
         if self._depth > MAX_DEPTH:
             raise _Unfit
         if name == "testcase":
-            self._attributes, self._ending, self._words, self._size = attributes, "passed", [], 0
+            self._attributes, self._ending = attributes, "passed"
+            self._complaint, self._printed = _Words(), _Words()
         elif name in _ENDINGS:
             self._ending = "failed" if "failed" in (self._ending, _ENDINGS[name]) else _ENDINGS[name]
-            self._inside = True
-            self._say(attributes.get("message", "") + "\n")
+            self._heard = self._complaint
+            self._heard.say(attributes.get("message", "") + "\n")
+        elif name in _PRINTED:
+            self._heard = self._printed
 
     def end(self, name: str) -> None:
         self._depth -= 1
-        if name in _ENDINGS:
-            self._inside = False
+        if name in _ENDINGS or name in _PRINTED:
+            self._heard = None
         elif name == "testcase":
             self._add_case(self._attributes.get("name", ""), self._attributes.get("classname", ""))
 
     def text(self, text: str) -> None:
-        if self._inside:
-            self._say(text)
+        if self._heard is not None:
+            self._heard.say(text)
 
-    def _say(self, text: str) -> None:
-        """Cut now and then, so that a long complaint costs as much as a short one, and each word the same."""
-        self._words.append(text)
-        self._size += len(text) + 1
-        if self._size > 2 * MAX_OUTPUT_CHARS:
-            self._words = ["".join(self._words)[-MAX_OUTPUT_CHARS:]]
-            self._size = MAX_OUTPUT_CHARS
+    def _output(self) -> str:
+        """The complaint comes last: where there is too much, it is what is kept."""
+        printed = self._printed.all().strip("\n") if self._ending == "failed" else ""
+        return f"{printed}\n{self._complaint.all()}".strip("\n")[-MAX_OUTPUT_CHARS:]
 
     def _add_case(self, name: str, suite: str) -> None:
-        output = "".join(self._words).strip("\n")[-MAX_OUTPUT_CHARS:]
+        output = self._output()
         if self._room.take(len(name) + len(suite) + len(output)):
             self.cases.append(Case(name, self._ending, suite, output))
 
 
 PYTEST = Template(
     programs=(".venv/bin/python", "venv/bin/python", "python3", "python"),
-    words=("-m", "pytest", "--junitxml={report}", "--color=no", "{args}"),
+    words=("-m", "pytest", "--junitxml={report}", *_WITH_OUTPUT, "--color=no", "{args}"),
     makes_parser=PytestParser,
     report="junit.xml",
 )

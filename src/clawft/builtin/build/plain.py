@@ -9,19 +9,23 @@ from clawft.builtin.build.runner import TellProgress, Template
 
 MAX_DIAGNOSTICS = 5_000
 
+_FILE = r"[^\s:()>'\"](?:(?! ['\"])[^:()])*"
+"""Not of a command that is shown before it runs: `> echo 'a.c:3: error: …'`, the sign from npm."""
 _FINDINGS = (
     # compilers of C and many linters: main.c:3:5: error: …
     re.compile(
-        r"(?P<file>[^\s:()][^:()]*):(?P<line>\d{1,9}):(?:(?P<column>\d{1,9}):)? "
+        rf"(?P<file>{_FILE}):(?P<line>\d{{1,9}}):(?:(?P<column>\d{{1,9}}):)? "
         r"(?:fatal )?(?P<level>error|warning|note)(?:\[(?P<code>[\w-]+)\])?: (?P<message>.+)$"
     ),
     # tsc: src/a.ts(3,5): error TS2322: …
     re.compile(
-        r"(?P<file>[^\s:()][^:()]*)\((?P<line>\d{1,9}),(?P<column>\d{1,9})\): "
+        rf"(?P<file>{_FILE})\((?P<line>\d{{1,9}}),(?P<column>\d{{1,9}})\): "
         r"(?P<level>error|warning) (?P<code>\w+): (?P<message>.+)$"
     ),
     # make itself: make: *** [Makefile:3: all] Error 1
-    re.compile(r"\w*make(?:\[\d+\])?: \*\*\* \[(?P<file>[^:\]]+):(?P<line>\d{1,9}): (?P<message>[^\]]+\] .+)$"),
+    re.compile(
+        r"\w*make(?:\[\d+\])?: \*\*\* \[(?P<file>[^:\]]+):(?P<line>\d{1,9}): (?P<target>[^\]]+)\] (?P<message>.+)$"
+    ),
 )
 _LEVELS: dict[str, Level] = {"error": "error", "warning": "warning", "note": "note"}
 
@@ -57,7 +61,8 @@ def read_finding(line: str) -> Diagnostic | None:
 def _diagnostic(parts: dict[str, str]) -> Diagnostic:
     at = Span(parts["file"], int(parts["line"]), int(parts.get("column") or 0), primary=True)
     level = _LEVELS[parts.get("level") or "error"]
-    return Diagnostic(level, parts["message"], parts.get("code", ""), at.file, at.line, at.column, (at,))
+    message = f"{target}: {parts['message']}" if (target := parts.get("target")) else parts["message"]
+    return Diagnostic(level, message, parts.get("code", ""), at.file, at.line, at.column, (at,))
 
 
 MAKE = Template(programs=("make", "gmake"), words=("{args}", "--", "{target}"), makes_parser=PlainParser)

@@ -7,7 +7,7 @@ from clawft.builtin.build.report import BuildReport, Diagnostic, unique
 from clawft.builtin.build.room import ReportRoom
 from clawft.builtin.build.run import Keep
 from clawft.builtin.build.runner import TellProgress
-from clawft.builtin.cargo.libtest import Libtest, header
+from clawft.builtin.cargo.libtest import Libtest, Program, header
 from clawft.builtin.cargo.messages import read_diagnostic, read_object
 from clawft.builtin.cargo.stderr import MAX_DIAGNOSTICS, CargoProgress, PrintedFindings, is_bar
 
@@ -28,7 +28,7 @@ class CargoParser:
         self._json = json
         self._diagnostics: list[Diagnostic] = []
         self._tests = Libtest()
-        self._programs: list[str] = []
+        self._programs: list[Program] = []
         self._room_of_messages = ReportRoom(MAX_MESSAGES, MAX_MESSAGES_CHARS)
         self._room_of_findings = ReportRoom(MAX_DIAGNOSTICS)
         self._room_of_programs = ReportRoom(MAX_PROGRAMS, MAX_MESSAGES_CHARS)
@@ -52,7 +52,7 @@ class CargoParser:
             self._tell(self._progress.reached, self._progress.all, self._progress.message)
         if is_bar(line):
             return Keep.DROPPED
-        if (program := header(line)) and self._room_of_programs.take(len(program)):
+        if (program := header(line)) and self._room_of_programs.take(len(line)):
             self._programs.append(program)
         self._findings.hear(line)
         return Keep.SHOWN

@@ -9,7 +9,8 @@ filter, no driver, no helper. `program` and `hostile_config` say how, `repositor
 | a repository in use | `repo`, found by `repository_paths` |
 | to look | `status`, `log`, `show`, `diff`, `blame`, `branch`, and `tag`, `stash`, `worktree`, which can change, too |
 | to change | `add`, `commit`, `switch`; with others `clone`, `remote`, `pull` |
-| what they share | `staging`, `identity`, `conflicts`, `patch`, `reading`, `page`, `progress`, `failure` |
+| what they share | `staging`, `identity`, `conflicts`, `unfinished` |
+| | `one_at_a_time`, `apart`, `patch`, `hunks`, `diff_cursor`, `reading`, `page`, `progress`, `failure` |
 | what the user lets them do | `settings`, `destructive_grant` |
 
 Each tool is a file; `family` lists them. To add one: a file with its recipe, and a row there.

@@ -7,8 +7,9 @@ from msgspec import Meta, Struct
 from clawft.builtin.git import words
 from clawft.builtin.git.log import commit_of, head_of
 from clawft.builtin.git.page import lines_of
+from clawft.builtin.git.reading import raw_name
 from clawft.builtin.git.repo import Git, Repo, RepoPath
-from clawft.builtin.git.staging import stage
+from clawft.builtin.git.staging import line_of_embedded, stage
 from clawft.builtin.recipe import recipe
 from clawft.errors import InvalidArguments
 
@@ -19,19 +20,23 @@ _FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
 """Paths are read from there: there may be more of them than a command line has room for."""
 
 
-class PathsResult(Struct, frozen=True):
+class PathsResult(Struct, frozen=True, omit_defaults=True):
     paths: list[str]
+    embedded: list[str] = []
+    """Repositories in this one that are new in it: of each only the commit it is at is staged, no file."""
 
     def text(self) -> str:
-        return lines_of("1 path" if len(self.paths) == 1 else f"{len(self.paths)} paths", self.paths, None)
+        head = "1 path" if len(self.paths) == 1 else f"{len(self.paths)} paths"
+        return lines_of("\n".join([head, *line_of_embedded(self.embedded)]), self.paths, None)
 
 
 @recipe(alias="git_add", title="Git add", destructive=False, idempotent=True, open_world=False)
 async def add(git: Git, repo_path: RepoPath, paths: TouchedPaths) -> PathsResult:
     """Stage files for the next commit: new, changed and deleted ones. Of a conflicted file: say that it is resolved."""
     chosen = words.paths(git.tool, paths)
-    async with git.open(repo_path) as repo:
-        return PathsResult(await stage(repo, chosen))
+    async with git.open(repo_path) as repo, repo.alone():
+        staged = await stage(repo, chosen)
+        return PathsResult(staged.names, staged.embedded)
 
 
 @recipe(alias="git_restore", title="Git restore", destructive=True, idempotent=True, open_world=False)
@@ -45,7 +50,7 @@ async def restore(
     """Undo changes to files. What was changed in the work tree is lost; with `staged` it is only unstaged."""
     chosen = words.paths(git.tool, paths)
     wanted = words.revision(git.tool, "source", source) if source else ""
-    async with git.open(repo_path) as repo:
+    async with git.open(repo_path) as repo, repo.alone():
         if staged and not wanted and await head_of(repo) is None:
             await _forget(repo, chosen)
         else:
@@ -71,4 +76,4 @@ async def _forget(repo: Repo, paths: list[str]) -> None:
 
 
 def _spelled(paths: list[str]) -> bytes:
-    return b"".join(path.encode() + b"\0" for path in paths)
+    return b"".join(raw_name(path) + b"\0" for path in paths)

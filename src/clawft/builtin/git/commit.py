@@ -2,25 +2,31 @@
 
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
+from clawft.builtin.git.apart import index_of
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.identity import AuthorEmail, AuthorName, identity
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
-from clawft.builtin.git.staging import check_resolved, stage
+from clawft.builtin.git.staging import Staged, check_resolved, line_of_embedded, stage
 from clawft.builtin.git.status import read_status
+from clawft.builtin.git.unfinished import check_finished
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed
 
 
-class CommitResult(Struct, frozen=True):
+class CommitResult(Struct, frozen=True, omit_defaults=True):
     oid: str
     message: str
+    embedded: list[str] = []
+    """Repositories in this one that are new in it: of each only the commit it is at, and none of its files."""
 
     def text(self) -> str:
-        return f"{self.oid[:12]} {self.message.partition(chr(10))[0]}"
+        head = f"{self.oid[:12]} {self.message.partition(chr(10))[0]}"
+        return "\n".join([head, *line_of_embedded(self.embedded)])
 
 
 @recipe(alias="git_commit", title="Git commit", destructive=False, open_world=False)
@@ -32,7 +38,7 @@ async def commit(
     author_email: AuthorEmail = "",
     paths: Annotated[
         list[str] | None,
-        Meta(description="stage only these first; with an empty list, commit what is staged. Left out: everything"),
+        Meta(description="stage and commit only these; with an empty list, what is staged. Left out: everything"),
     ] = None,
 ) -> CommitResult:
     """Stage everything (new, changed and deleted files, not the ignored ones) and commit it on the current branch."""
@@ -40,9 +46,21 @@ async def commit(
     chosen = None if paths is None else words.paths(git.tool, paths)
     async with git.open(repo_path) as repo:
         who = await identity(repo, author_name, author_email)
-        if chosen != []:
-            await stage(repo, chosen)
-        return await make_commit(repo, message, who)
+        async with repo.alone():
+            if chosen == []:
+                return await make_commit(repo, message, who)
+            staged = await stage(repo, chosen)
+            whole = chosen is None or not staged.others
+            made = await (make_commit(repo, message, who) if whole else _commit_apart(repo, message, who, staged))
+            return msgspec.structs.replace(made, embedded=staged.embedded)
+
+
+async def _commit_apart(repo: Repo, message: str, who: dict[str, str], staged: Staged) -> CommitResult:
+    """What was staged besides stays staged. Not of a merge and its like: half of one is none."""
+    check_resolved(repo.tool, staged.others)
+    await check_finished(repo)
+    async with index_of(repo, staged.paths) as index:
+        return await make_commit(repo, message, {**who, **index})
 
 
 async def make_commit(repo: Repo, message: str, who: dict[str, str]) -> CommitResult:

@@ -6,20 +6,13 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, shorten
-from clawft.builtin.git.reading import decoded
+from clawft.builtin.git.reading import decoded, named
 from clawft.builtin.git.repo import Git, Repo, RepoPath
-from clawft.builtin.git.repository_paths import RepositoryPaths
 from clawft.builtin.git.settings import BOUNDS
+from clawft.builtin.git.unfinished import state_of
 from clawft.builtin.recipe import recipe
 
 STAGES = {"1": "base", "2": "ours", "3": "theirs"}
-STATES = {
-    "MERGE_HEAD": "merge",
-    "rebase-merge": "rebase",
-    "rebase-apply": "rebase",
-    "CHERRY_PICK_HEAD": "cherry-pick",
-    "REVERT_HEAD": "revert",
-}
 
 
 class Side(Struct, frozen=True, omit_defaults=True):
@@ -79,15 +72,11 @@ async def conflicts(
 def parse_unmerged(said: bytes) -> list[Conflict]:
     """`mode id stage\\tpath`, one for each version there is."""
     sides: dict[str, dict[str, Side]] = {}
-    for record in filter(None, decoded(said).split("\0")):
-        head, _, path = record.partition("\t")
-        mode, oid, number = head.split(" ")
-        sides.setdefault(path, {})[STAGES[number]] = Side(oid, mode)
+    for record in filter(None, said.split(b"\0")):
+        head, _, path = record.partition(b"\t")
+        mode, oid, number = head.decode().split(" ")
+        sides.setdefault(named(path), {})[STAGES[number]] = Side(oid, mode)
     return [Conflict(path, **found) for path, found in sides.items()]
-
-
-def state_of(place: RepositoryPaths) -> str | None:
-    return next((state for name, state in STATES.items() if (place.git_dir / name).exists()), None)
 
 
 async def _filled(repo: Repo, found: list[Conflict]) -> list[Conflict]:

@@ -5,6 +5,7 @@ from typing import Literal
 from clawft.builtin.allowed_once import allowed_once
 from clawft.builtin.git.repo import Git
 from clawft.errors import PermissionDenied
+from clawft.store.home import home
 
 Destructive = Literal["push", "force"]
 
@@ -19,5 +20,5 @@ async def ensure_granted(git: Git, what: Destructive, doing: str) -> None:
     raise PermissionDenied(
         git.tool,
         f"{doing}, and nobody granted that",
-        hint=f'if you want it without being asked, add "{what}" to git.allow in ~/.clawft/config.toml',
+        hint=f'if you want it without being asked, add "{what}" to git.allow in {home() / "config.toml"}',
     )

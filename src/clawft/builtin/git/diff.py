@@ -1,5 +1,7 @@
 """Differences between commits, the index and the work tree."""
 
+import os
+import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -7,12 +9,15 @@ import msgspec
 from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
+from clawft.builtin.git.diff_cursor import DiffCursor, DiffStart, DiffTotals, cursor_of, read_start
 from clawft.builtin.git.failure import failed
-from clawft.builtin.git.log import head_of
-from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of
-from clawft.builtin.git.patch import DiffPage, DiffSlice, FileDiff, Hunk, parse_counts, parse_patch
-from clawft.builtin.git.reading import understood
+from clawft.builtin.git.hunks import Hunk
+from clawft.builtin.git.log import empty_tree, head_of
+from clawft.builtin.git.page import Limit, NextCursor, fitting, lines_of
+from clawft.builtin.git.patch import DiffReading, DiffSlice, FileDiff
+from clawft.builtin.git.reading import as_argument, decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
+from clawft.builtin.git.settings import BOUNDS
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
 
@@ -30,7 +35,6 @@ COMMON = (
     "--submodule=short",
     "--src-prefix=a/",
     "--dst-prefix=b/",
-    "--raw",
     "-z",
     "--no-abbrev",
 )
@@ -60,6 +64,14 @@ class DiffResult(Struct, frozen=True, omit_defaults=True):
         return lines_of(head, [line_of(each) for each in self.result], self.next_cursor)
 
 
+class DiffPage(Struct, frozen=True):
+    """Which page is asked for; without `context` only names and counts."""
+
+    context: int | None
+    start: DiffStart
+    limit: int
+
+
 @recipe(alias="git_diff", title="Git diff", read_only=True, idempotent=True, open_world=False)
 async def diff(  # noqa: PLR0913, PLR0917 - each one is an argument of the tool
     git: Git,
@@ -72,23 +84,22 @@ async def diff(  # noqa: PLR0913, PLR0917 - each one is an argument of the tool
     hunks: WithHunks = True,
     context: Context = 3,
     limit: Limit = 200,
-    cursor: Cursor = "",
+    cursor: DiffCursor = "",
 ) -> DiffResult:
     """Show what differs between HEAD and the files as they are now, or between commits: counts and changed lines.
 
     Untracked files are not part of it; git__status names them.
     """
-    offset = offset_of(git.tool, cursor)
+    wanted = DiffPage(context if hunks else None, read_start(git.tool, cursor), limit)
     where = words.paths(git.tool, paths)
     if revision and scope == "unstaged":
         raise InvalidArguments(f"{git.tool}: 'scope' unstaged has no revision", hint="leave one of the two out")
     ends = [words.revision(git.tool, "revision", revision)] if revision else []
-    wanted = DiffSlice(context if hunks else None, offset, limit)
     async with git.open(repo_path) as repo:
-        return result_of(await _changed(repo, ends, scope, where, wanted))
+        return await _changed(repo, ends, scope, where, wanted)
 
 
-async def _changed(repo: Repo, ends: list[str], scope: Scope, where: Sequence[str], wanted: DiffSlice) -> DiffPage:
+async def _changed(repo: Repo, ends: list[str], scope: Scope, where: Sequence[str], wanted: DiffPage) -> DiffResult:
     if scope == "unstaged":
         return await changes(repo, ["--ours"], [], where, wanted)
     options = ["--cached"] if scope == "staged" else []
@@ -101,37 +112,47 @@ async def _changed(repo: Repo, ends: list[str], scope: Scope, where: Sequence[st
 
 
 async def changes(
-    repo: Repo, options: list[str], ends: Sequence[str], where: Sequence[str], wanted: DiffSlice
-) -> DiffPage:
-    """What `git diff` says; without `context` only names and counts."""
-    context = wanted.context
-    shape = ["--numstat"] if context is None else ["--patch", f"-U{context}", "--inter-hunk-context=0"]
+    repo: Repo, options: list[str], ends: Sequence[str], where: Sequence[str], wanted: DiffPage
+) -> DiffResult:
+    """One page of what `git diff` says."""
+    start = wanted.start
+    read = DiffReading(DiffSlice(wanted.context, start.skip, wanted.limit, 0 if start.totals else BOUNDS.counts_bytes))
     submodules = [] if repo.trusted else ["--ignore-submodules=dirty"]
-    args = ["diff", *COMMON, *shape, *submodules, *options, "--end-of-options", *ends, "--", *where]
-    said = await repo.attempt("--literal-pathspecs", *args)
+    rest = [*submodules, *options, "--end-of-options", *ends, "--", *map(as_argument, where)]
+    skipped = [f"--skip-to={os.fsdecode(start.name)}"] if start.name else []
+    shape = [*COMMON, "--raw", "--patch", f"-U{wanted.context or 0}", "--inter-hunk-context=0", *skipped]
+    said = await repo.attempt("--literal-pathspecs", "diff", *shape, *rest, hear=read.feed)
+    if said.had_enough:
+        return _result(read, start.totals or await _totals(repo, len(read.sections), rest))
     if said.code != 0:
-        raise failed(repo.tool, said)
-    parse = parse_counts if context is None else parse_patch
-    return await understood(lambda out: parse(out, wanted), said.out)
+        raise _gone(repo.tool) if start.name and "No such path" in said.err else failed(repo.tool, said)
+    read.end()
+    return _result(read, start.totals or DiffTotals(len(read.sections), read.additions, read.deletions))
 
 
-async def empty_tree(repo: Repo) -> str:
-    """What there was before the first commit, whatever hash the repository uses."""
-    return (await repo.ask("hash-object", "-t", "tree", "--stdin", stdin=b"")).decode().strip()
+async def _totals(repo: Repo, files: int, rest: Sequence[str]) -> DiffTotals:
+    said = decoded(await repo.ask("--literal-pathspecs", "diff", *COMMON, "--shortstat", *rest))
+    counts = [re.search(rf"(\d+) {word}", said) for word in ("insertion", "deletion")]
+    return DiffTotals(files, *(int(found[1]) if found else 0 for found in counts))
 
 
-def result_of(shown: DiffPage) -> DiffResult:
-    """One page. It is cut between pieces of hunks, so a cursor counts pieces and not files."""
-    files, offset = shown.files, shown.wanted.offset
-    units = [(files[number], piece) for number, piece in shown.units]
-    count = fitting([_unit(*unit) for unit in units], shown.wanted.limit)
-    end = offset + count
+def _gone(tool: str) -> InvalidArguments:
+    return InvalidArguments(
+        f"{tool}: the file where this page begins does not differ any more", hint="begin again, without cursor"
+    )
+
+
+def _result(read: DiffReading, totals: DiffTotals) -> DiffResult:
+    """It is cut between pieces of hunks."""
+    units = [(read.files[unit.file], unit.piece) for unit in read.units]
+    count = fitting([_unit(*unit) for unit in units], read.wanted.limit)
+    after = read.units[count] if count < len(units) else read.after
     return DiffResult(
         _grouped(units[:count]),
-        files=len(files),
-        additions=sum(each.additions for each in files),
-        deletions=sum(each.deletions for each in files),
-        next_cursor=str(end) if end < shown.count else None,
+        files=totals.files,
+        additions=totals.additions,
+        deletions=totals.deletions,
+        next_cursor=cursor_of(*read.start_of(after), totals) if after else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""What git says when it fails, as an error that names the reason and what to do next. Pure."""
+"""What git says when it fails, as an error that names the reason and what to do next."""
 
 import re
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from clawft.builtin.git.run import GitOutput
 from clawft.builtin.git.settings import BOUNDS
+from clawft.builtin.trust import list_file
 from clawft.errors import ExecutionFailed
 
 
@@ -18,6 +19,8 @@ class KnownFailure(Struct, frozen=True):
     hint: str = ""
 
 
+_LIST = "$LIST"
+"""Stands for the place of the user's list of trusted folders."""
 _UNSEEN = "git does not see '{0}' where it runs"
 _OTHERS = "its cell keeps secrets from it (git.sandbox); name the other paths"
 
@@ -26,9 +29,15 @@ _REASONS: Sequence[KnownFailure] = (
         r"[Oo]ut of memory|annot allocate memory",
         "git needs more memory than it may take here",
         "look for what is made for that in the repository and its .git/config; in folders on your list "
-        "~/.clawft/trusted git takes what it likes",
+        f"{_LIST} git takes what it likes",
     ),
     KnownFailure(r"your current branch '([^']*)' does not have any commits", "the branch '{0}' has no commits yet"),
+    KnownFailure(r"no such ref: HEAD", "the repository has no commits yet"),
+    KnownFailure(
+        r"usage: git diff",
+        "the revision names no commit",
+        "git__log names commits; git__show with file_path shows a file as it was",
+    ),
     KnownFailure(
         r"(?:ambiguous argument|bad revision|invalid reference:|not a valid object name:?|invalid object name)"
         r" '?([^'\n]+)",
@@ -50,7 +59,7 @@ _REASONS: Sequence[KnownFailure] = (
     KnownFailure(
         r"terminal prompts disabled|could not read Username|Authentication failed|Permission denied \(|Host key verif",
         "the server wants a login",
-        "your own credentials are used in folders on your list ~/.clawft/trusted",
+        f"your own credentials are used in folders on your list {_LIST}",
     ),
     KnownFailure(
         r"unable to update url base from redirection|redirect", "the server redirects elsewhere", "use the final URL"
@@ -97,7 +106,9 @@ def failed(tool: str, said: GitOutput) -> ExecutionFailed:
     """The error for a run that did not end well."""
     for reason in _REASONS:
         if found := re.search(reason.pattern, said.err):
-            return ExecutionFailed(f"{tool}: {reason.message.format(*found.groups())}", hint=reason.hint)
+            return ExecutionFailed(
+                f"{tool}: {reason.message.format(*found.groups())}", hint=reason.hint.replace(_LIST, str(list_file()))
+            )
     return ExecutionFailed(f"{tool}: {_own_words(said.err) or f'git ended with {said.code}'}")
 
 

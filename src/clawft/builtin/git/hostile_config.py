@@ -1,4 +1,4 @@
-"""What a repository's own configuration would make git start, and what we do about each of it. Pure.
+"""What a repository's own configuration would make git start, and what we do about each of it.
 
 A repository that nobody approved keeps its configuration, but not the programs in it: fixed keys are set to something
 harmless on every run, those with a name of the repository's own choosing are looked up and set by that name, and what
@@ -10,6 +10,7 @@ from enum import Flag, auto
 
 from msgspec import Struct
 
+from clawft.builtin.trust import list_file
 from clawft.errors import PermissionDenied
 
 OWN_SCOPES = ("local", "worktree")
@@ -151,7 +152,7 @@ def untrusted(tool: str, reason: str) -> PermissionDenied:
     return PermissionDenied(
         tool,
         f"the repository is not trusted, and {reason}",
-        hint="a person can look at .git/config and remove it there, or add the folder to the list ~/.clawft/trusted",
+        hint=f"a person can look at .git/config and remove it there, or add the folder to the list {list_file()}",
     )
 
 

@@ -7,8 +7,8 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
 from clawft.builtin.git.failure import failed
-from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of
-from clawft.builtin.git.reading import decoded, records
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, no_cursor
+from clawft.builtin.git.reading import as_argument, decoded, records
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
@@ -57,15 +57,24 @@ async def log(
     skip, tips = _read_cursor(git.tool, cursor) if cursor else (0, tips)
     async with git.open(repo_path) as repo:
         commits = await read_log(repo, tips, where, skip, max_count + 1)
+        if revision and not commits:
+            await _check_commits(repo, revision)
         count = fitting(commits, max_count)
         after = await _cursor(repo, tips, skip + count) if count < len(commits) else None
     return LogResult(commits[:count], after)
 
 
+async def _check_commits(repo: Repo, revision: str) -> None:
+    """Git lists nothing of a folder or a file, and finds that well. A range may well be empty."""
+    thing = await repo.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", revision)
+    if thing.code == 0 and await try_commit(repo, revision) is None:
+        raise InvalidArguments(f"{repo.tool}: '{revision}' is no commit", hint="'path' is for files and folders")
+
+
 async def read_log(repo: Repo, tips: list[str], where: list[str], skip: int, count: int) -> list[LogEntry]:
     """Nothing before the first commit."""
     args = ("log", "-z", FORMAT, "--no-show-signature", "--no-color", "--no-mailmap", f"--skip={skip}", f"-n{count}")
-    said = await repo.attempt("--literal-pathspecs", *args, "--end-of-options", *tips, "--", *where)
+    said = await repo.attempt("--literal-pathspecs", *args, "--end-of-options", *tips, "--", *map(as_argument, where))
     if said.code == 0:
         return parse_log(said.out)
     if tips == ["HEAD"] and await head_of(repo) is None:
@@ -113,6 +122,11 @@ async def commit_of(repo: Repo, revision: str) -> str:
     return found
 
 
+async def empty_tree(repo: Repo) -> str:
+    """What there was before the first commit, whatever hash the repository uses."""
+    return (await repo.ask("hash-object", "-t", "tree", "--stdin", stdin=b"")).decode().strip()
+
+
 async def _cursor(repo: Repo, tips: list[str], skip: int) -> str:
     said = await repo.ask("rev-parse", "--revs-only", "--end-of-options", *tips)
     found = [word for word in said.decode().split() if not word.startswith("-")]
@@ -124,5 +138,5 @@ async def _cursor(repo: Repo, tips: list[str], skip: int) -> str:
 def _read_cursor(tool: str, cursor: str) -> tuple[int, list[str]]:
     found = _CURSOR.fullmatch(cursor)
     if found is None:
-        raise InvalidArguments(f"{tool}: {cursor[:40]!r} is no cursor of ours", hint="use next_cursor as it came")
+        raise no_cursor(tool, cursor)
     return int(found["skip"]), found["tips"].split(",")

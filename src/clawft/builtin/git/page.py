@@ -23,8 +23,12 @@ def offset_of(tool: str, cursor: str) -> int:
     if not cursor:
         return 0
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-        raise InvalidArguments(f"{tool}: {cursor[:40]!r} is no cursor of ours", hint="use next_cursor as it came")
+        raise no_cursor(tool, cursor)
     return int(cursor)
+
+
+def no_cursor(tool: str, cursor: str) -> InvalidArguments:
+    return InvalidArguments(f"{tool}: {cursor[:40]!r} is no cursor of ours", hint="use next_cursor as it came")
 
 
 def fitting(items: Sequence[T], limit: int, room: int = BOUNDS.page_bytes) -> int:

@@ -1,19 +1,18 @@
-"""Reading what `git diff` prints: files from its raw part, lines from its patch. Pure.
+"""Reading what `git diff --raw -z --patch` prints, as it comes: files from its raw part, lines from its patch. Pure.
 
 Names come from the raw part, which never quotes; the patch only adds hunks, section by section in the same order. A
-commit of a few kilobytes can have a patch of millions of lines, so it is read line by line, and of its hunks only those
-are kept that the page asked for has room for.
+commit of a few kilobytes can have a patch of millions of lines. So nothing is kept but what one page has room for, and
+when the page is full, and what else there is has become long, git need not go on.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from io import BytesIO
+from collections.abc import Iterator
 
-import msgspec
 from msgspec import Struct
 
+from clawft.builtin.git.hunks import Hunk, HunkPieces
 from clawft.builtin.git.page import shorten
-from clawft.builtin.git.reading import decoded
+from clawft.builtin.git.reading import decoded, named
 from clawft.builtin.git.settings import BOUNDS
 
 STATUS = {
@@ -25,213 +24,271 @@ STATUS = {
     "T": "TypeChanged",
     "U": "Unmerged",
 }
+SECTIONS = {"U": 0, "T": 2}
+"""A change of type is told as a deletion and an addition; of what is unmerged there is nothing to tell."""
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)", re.DOTALL)
 
 
-class Hunk(Struct, frozen=True):
-    old_start: int
-    old_lines: int
-    new_start: int
-    new_lines: int
-    heading: str
-    lines: list[str]
-    """Each begins with ` `, `-`, `+`, or with `\\` for a note of git's."""
-
-
-class FileDiff(Struct, frozen=True):
-    """One file that differs."""
+class FileDiff(Struct):
+    """One file that differs. Its counts come when its part of the patch is read."""
 
     status: str
     old_file: str | None
     new_file: str | None
+    name: bytes
+    """As git has it."""
+    first: int = 0
+    """The number of its first unit."""
     additions: int = 0
     deletions: int = 0
     binary: bool = False
 
 
 class DiffSlice(Struct, frozen=True):
-    """Which part of a long list of files and pieces of their hunks; without `context`, of files alone."""
+    """Which part of a long list of pieces of hunks; without `context`, of files alone."""
 
     context: int | None
-    offset: int
+    skip: int
     limit: int
+    counts_bytes: int
+    """What git may print, where only the counts of the rest are still to come."""
 
 
-class DiffPage:
-    """What is wanted of it, as far as one page has room."""
+class DiffUnit(Struct, frozen=True):
+    """What pages are made of: a piece of a file's hunks, or a file that has none to show."""
+
+    file: int
+    number: int
+    piece: Hunk | None = None
+
+
+class DiffReading:
+    """The units of one page, and what is known of the whole."""
 
     def __init__(self, wanted: DiffSlice, room: int = BOUNDS.page_bytes) -> None:
         self.wanted = wanted
         self.files: list[FileDiff] = []
-        """All of them."""
-        self.units: list[tuple[int, Hunk | None]] = []
-        """The number of a file, and a piece of it if it has any."""
-        self.count = 0
-        """How many units there are in the whole list."""
+        """The first of them; there are no units of others on this page."""
+        self.units: list[DiffUnit] = []
+        self.sections = bytearray()
+        """Of each file there is: how many it has in the patch."""
+        self.additions = self.deletions = 0
+        self.after: DiffUnit | None = None
+        """The first that this page has no room for."""
         self._room = room
+        self._raw: _RawPart | None = _RawPart(self)
+        self._lines = _Lines()
+        self._patch = _PatchPart(self)
+        self._bytes = 0
 
-    def add(self, file: int, piece: Hunk | None = None) -> None:
-        if 0 <= self.count - self.wanted.offset < self.wanted.limit and self._room > 0:
-            self.units.append((file, piece))
-            self._room -= 0 if piece is None else sum(map(len, piece.lines))
-        self.count += 1
+    def feed(self, data: bytes) -> bool:
+        """What git said next. True: that is enough."""
+        self._bytes += len(data)
+        if self._raw is not None:
+            rest = self._raw.feed(data)
+            if rest is None:
+                return False
+            self._raw, data = None, rest
+        for line in self._lines.feed(data):
+            self._patch.take(line)
+        return self._bytes > self.wanted.counts_bytes and self._is_complete()
 
+    def _is_complete(self) -> bool:
+        """Also what is told of its last file."""
+        return self.after is not None and self._patch.is_past(self.units[-1].file)
 
-def parse_patch(said: bytes, wanted: DiffSlice) -> DiffPage:
-    """`git diff --raw -z --patch`."""
-    shown = DiffPage(wanted)
-    raw, _, patch = said.partition(b"\0\0") if said.startswith(b":") else (b"", b"", said)
-    lines = _Lines(patch)
-    for number, each in enumerate(_files(iter(raw.split(b"\0")))):
-        shown.files.append(_with_lines(each, number, lines, shown))
-    return shown
+    def end(self) -> None:
+        """Git has said all there is."""
+        for line in self._lines.end():
+            self._patch.take(line)
+        self._patch.end()
 
+    def add(self, unit: DiffUnit) -> None:
+        if unit.number < self.wanted.skip or self.after is not None:
+            return
+        if len(self.units) >= self.wanted.limit or self._room <= 0:
+            self.after = unit
+            return
+        self.units.append(unit)
+        self._room -= 0 if unit.piece is None else sum(map(len, unit.piece.lines))
 
-def parse_counts(said: bytes, wanted: DiffSlice) -> DiffPage:
-    """`git diff --raw -z --numstat`."""
-    shown = DiffPage(wanted)
-    words = said.split(b"\0")
-    end = _raw_end(words)
-    shown.files = _counted(list(_files(iter(words[:end]))), list(_counts(iter(words[end:]))))
-    for number in range(len(shown.files)):
-        shown.add(number)
-    return shown
+    def most_files(self) -> int:
+        """Each file has a unit at least, so no page tells of more of them."""
+        return self.wanted.skip + self.wanted.limit + 1
 
-
-# ── the raw part ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _files(words: Iterator[bytes]) -> Iterator[FileDiff]:
-    """`:100644 100644 <id> <id> R086`, then one name or two."""
-    for word in words:
-        if word.startswith(b":"):
-            letter = chr(word.split(b" ")[4][0])
-            first = decoded(next(words))
-            second = decoded(next(words)) if letter in "RC" else first
-            yield FileDiff(STATUS[letter], None if letter == "A" else first, None if letter == "D" else second)
-
-
-def _raw_end(words: Sequence[bytes]) -> int:
-    """Where the raw part ends. It is counted through, as a name may look like anything."""
-    at = 0
-    while words[at].startswith(b":"):
-        at += 3 if words[at].split(b" ")[4][:1] in b"RC" else 2
-    return at
+    def start_of(self, unit: DiffUnit) -> tuple[bytes, int]:
+        """Where a page that begins with this unit begins: a file by its name, and how many units from there."""
+        file = unit.file
+        while file and self.files[file - 1].name == self.files[file].name:  # one with conflicts stands there twice
+            file -= 1
+        return self.files[file].name, unit.number - self.files[file].first
 
 
-# ── counts ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+class _RawPart:
+    """`:100644 100644 <id> <id> R086`, then one name or two, with a null byte behind each; another one at the end."""
+
+    def __init__(self, shown: DiffReading) -> None:
+        self._shown = shown
+        self._held = b""
+        self._head = b""
+        self._names: list[bytes] = []
+
+    def feed(self, data: bytes) -> bytes | None:
+        """What comes after it, once it is over."""
+        words = (self._held + data).split(b"\0")
+        self._held = words.pop()
+        for at, word in enumerate(words):
+            if not word:
+                return b"\0".join([*words[at + 1 :], self._held])
+            self._take(word)
+        return None
+
+    def _take(self, word: bytes) -> None:
+        if not self._head:
+            self._head = word
+            return
+        self._names.append(word)
+        letter = self._head.split(b" ")[4][:1]
+        if len(self._names) == 1 + (letter in b"RC"):
+            self._add(letter.decode())
+            self._head, self._names = b"", []
+
+    def _add(self, letter: str) -> None:
+        shown, first, last = self._shown, self._names[0], self._names[-1]
+        shown.sections.append(SECTIONS.get(letter, 1))
+        if len(shown.files) < shown.most_files():
+            old, new = (None if letter == "A" else named(first)), (None if letter == "D" else named(last))
+            shown.files.append(FileDiff(STATUS[letter], old, new, last))
 
 
-def _counts(words: Iterator[bytes]) -> Iterator[tuple[str, int, int, bool]]:
-    """`12\\t3\\tname`, or `12\\t3\\t` and two names; `-` for what is binary."""
-    for word in words:
-        if not word:
-            continue
-        added, deleted, name = word.split(b"\t", 2)
-        if not name:
-            next(words)
-            name = next(words)
-        binary = added == b"-"
-        yield decoded(name), 0 if binary else int(added), 0 if binary else int(deleted), binary
+class _PatchPart:
+    """Section by section; sections behind the files that are kept are only counted."""
 
+    def __init__(self, shown: DiffReading) -> None:
+        self._shown = shown
+        self._file = -1
+        self._sections = 0
+        """Of this file that are still to come."""
+        self._units = 0
+        self._own_units = 0
+        """Of this file, as are the counts."""
+        self._added = self._deleted = 0
+        self._binary = False
+        self._left = self._right = 0
+        self._hunk: HunkPieces | None = None
+        self._in_hunk = False
 
-def _counted(files: Sequence[FileDiff], counts: Sequence[tuple[str, int, int, bool]]) -> list[FileDiff]:
-    by_name = {name: numbers for name, *numbers in counts}
-    found: list[FileDiff] = []
-    for each in files:
-        added, deleted, binary = by_name.get(each.new_file or each.old_file or "", (0, 0, False))
-        found.append(msgspec.structs.replace(each, additions=int(added), deletions=int(deleted), binary=bool(binary)))
-    return found
+    def is_past(self, file: int) -> bool:
+        return self._file > file
 
+    def take(self, line: bytes) -> None:
+        if self._left > 0 or self._right > 0 or (self._in_hunk and line.startswith(b"\\")):
+            self._take_content(line)
+            return
+        self._end_hunk()
+        if line.startswith(b"diff --git "):
+            self._begin_section()
+        elif found := _HUNK.fullmatch(line):
+            self._begin_hunk(found)
+        elif line.startswith((b"Binary files ", b"GIT binary patch")):
+            self._binary = True
 
-# ── the patch ────────────────────────────────────────────────────────────────────────────────────────────────────────
+    def end(self) -> None:
+        """Files of which there is nothing to tell have no section."""
+        self._end_hunk()
+        self._end_file()
+        while self._file + 1 < len(self._shown.sections):
+            self._next_file()
+            self._end_file()
 
+    # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-SECTIONS = {"Unmerged": 0, "TypeChanged": 2}
-"""A change of type is told as a deletion and an addition; of what is unmerged there is nothing to tell."""
+    def _begin_section(self) -> None:
+        while self._sections == 0:
+            self._end_file()
+            self._next_file()
+        self._sections -= 1
+
+    def _next_file(self) -> None:
+        self._file += 1
+        sections = self._shown.sections
+        self._sections = sections[self._file] if self._file < len(sections) else 1
+        self._own_units = self._added = self._deleted = 0
+        self._binary = False
+        if kept := self._kept():
+            kept.first = self._units
+
+    def _end_file(self) -> None:
+        if self._file < 0:
+            return
+        if not self._own_units:
+            self._add(None)
+        if self._binary:
+            self._added = self._deleted = 0
+        self._shown.additions += self._added
+        self._shown.deletions += self._deleted
+        if kept := self._kept():
+            kept.additions, kept.deletions, kept.binary = self._added, self._deleted, self._binary
+
+    def _kept(self) -> FileDiff | None:
+        files = self._shown.files
+        return files[self._file] if 0 <= self._file < len(files) else None
+
+    # ── hunks ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _begin_hunk(self, found: re.Match[bytes]) -> None:
+        self._left, self._right = int(found[2] or 1), int(found[4] or 1)
+        self._in_hunk = True
+        if self._shown.wanted.context is not None and self._shown.after is None:
+            empty = Hunk(
+                int(found[1]), self._left, int(found[3]), self._right, decoded(found[5]).removesuffix("\r"), []
+            )
+            self._hunk = HunkPieces(empty)
+
+    def _take_content(self, line: bytes) -> None:
+        """Lines of a hunk are counted, so none of them is taken for something else."""
+        sign = line[:1]
+        if sign == b"-":
+            self._left -= 1
+            self._deleted += 1
+        elif sign == b"+":
+            self._right -= 1
+            self._added += 1
+        elif sign == b" ":
+            self._left -= 1
+            self._right -= 1
+        if self._hunk is not None and (piece := self._hunk.add(shorten(decoded(line)))):
+            self._add(piece)
+
+    def _end_hunk(self) -> None:
+        self._in_hunk = False
+        if self._hunk is not None:
+            self._add(self._hunk.end())
+            self._hunk = None
+
+    def _add(self, piece: Hunk | None) -> None:
+        self._shown.add(DiffUnit(self._file, self._units, piece))
+        self._units += 1
+        self._own_units += 1
 
 
 class _Lines:
-    """One line after the other, with a look at the next."""
+    """Lines out of what comes in parts, without their ends. Of one that has no end, no more than the bound is kept."""
 
-    def __init__(self, patch: bytes) -> None:
-        self._rest = BytesIO(patch)
-        self.next = self._rest.readline()
-        """With its end; nothing behind the last."""
+    def __init__(self) -> None:
+        self._held = bytearray()
 
-    def take(self) -> bytes:
-        line = self.next
-        self.next = self._rest.readline()
-        return line.removesuffix(b"\n")
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        first, *others = data.split(b"\n")
+        self._hold(first)
+        if others:
+            yield bytes(self._held)
+            yield from others[:-1]
+            self._held = bytearray(others[-1])
 
-    def in_section(self) -> bool:
-        return bool(self.next) and not self.next.startswith(b"diff --git ")
+    def end(self) -> Iterator[bytes]:
+        if self._held:
+            yield bytes(self._held)
 
-
-class _Tally(Struct):
-    additions: int = 0
-    deletions: int = 0
-    pieces: int = 0
-    binary: bool = False
-
-
-def _with_lines(changed: FileDiff, number: int, lines: _Lines, shown: DiffPage) -> FileDiff:
-    tally = _Tally()
-    for _ in range(SECTIONS.get(changed.status, 1)):
-        for piece in _section(lines, tally):
-            tally.pieces += 1
-            shown.add(number, piece)
-    if not tally.pieces:
-        shown.add(number)
-    added, deleted = (0, 0) if tally.binary else (tally.additions, tally.deletions)
-    return msgspec.structs.replace(changed, additions=added, deletions=deleted, binary=tally.binary)
-
-
-def _section(lines: _Lines, tally: _Tally) -> Iterator[Hunk]:
-    """What stands below one `diff --git`."""
-    while lines.in_section():
-        lines.take()
-    lines.take()
-    while lines.in_section():
-        line = lines.take()
-        found = _HUNK.fullmatch(line)
-        if found is not None:
-            empty = Hunk(int(found[1]), int(found[2] or 1), int(found[3]), int(found[4] or 1), decoded(found[5]), [])
-            yield from pieces(empty, _lines_of(empty, lines, tally))
-        elif line.startswith((b"Binary files ", b"GIT binary patch")):
-            tally.binary = True
-
-
-def _lines_of(hunk: Hunk, lines: _Lines, tally: _Tally) -> Iterator[str]:
-    """Those of one hunk. They are counted, so none of them is taken for something else."""
-    left, right = hunk.old_lines, hunk.new_lines
-    while lines.next and (left > 0 or right > 0 or lines.next.startswith(b"\\")):
-        line = lines.take()
-        sign = line[:1]
-        left -= sign in (b" ", b"-")
-        right -= sign in (b" ", b"+")
-        tally.deletions += sign == b"-"
-        tally.additions += sign == b"+"
-        yield shorten(decoded(line))
-
-
-# ── long hunks ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def pieces(hunk: Hunk, lines: Iterable[str], most: int = BOUNDS.piece_bytes) -> Iterator[Hunk]:
-    """A hunk with these lines. A long one in several that say the same, each with its true line numbers."""
-    old, new, size = hunk.old_start, hunk.new_start, 0
-    part: list[str] = []
-    for line in lines:
-        if part and size + len(line) > most:
-            yield (piece := _piece(hunk, old, new, part))
-            old, new, size, part = old + piece.old_lines, new + piece.new_lines, 0, []
-        part.append(line)
-        size += len(line)
-    yield _piece(hunk, old, new, part)
-
-
-def _piece(hunk: Hunk, old: int, new: int, lines: list[str]) -> Hunk:
-    removed = sum(line[:1] in (" ", "-") for line in lines)
-    added = sum(line[:1] in (" ", "+") for line in lines)
-    return Hunk(old, removed, new, added, hunk.heading, lines)
+    def _hold(self, part: bytes) -> None:
+        self._held += part[: BOUNDS.output_bytes - len(self._held)]

@@ -12,7 +12,12 @@ from clawft.builtin.git.page import lines_of
 from clawft.builtin.git.remote import RemoteName, current_branch, fetch_refs
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.status import conflicts_after
+from clawft.builtin.git.unfinished import check_finished
 from clawft.builtin.recipe import recipe
+from clawft.errors import ExecutionFailed
+
+STOPPED = 1
+"""How `git merge` ends when it has begun and not come to its end. Whoever undoes another's merge loses their work."""
 
 
 class PullResult(Struct, frozen=True, omit_defaults=True):
@@ -46,19 +51,40 @@ async def pull(
     name = words.remote_name(git.tool, remote)
     wanted = words.ref_name(git.tool, "branch", branch) if branch else ""
     async with git.open(repo_path, GitWork.NETWORK | GitWork.MERGE) as repo:
+        await check_finished(repo)
         ref = f"refs/heads/{wanted}" if wanted else await current_branch(repo)
         who = {} if ff_only else await identity(repo, author_name, author_email)
-        before = await head_of(repo)
-        await fetch_refs(repo, name, [ref], [])
-        conflicts = await _merge(repo, ["--ff-only"] if ff_only else ["--ff"], who)
-        undone = bool(conflicts) and not keep_conflicts
-        if undone:
-            await repo.ask("merge", "--abort", write=True)
-        return PullResult(before, await head_of(repo), conflicts, undone)
+        checked_out = await _checked_out(repo)
+        async with repo.alone("remotes"):  # what was fetched is named in one file, for all who fetch
+            await fetch_refs(repo, name, [ref], [])
+            async with repo.alone():
+                if await _checked_out(repo) != checked_out:
+                    raise ExecutionFailed(
+                        f"{git.tool}: another branch was checked out while this fetched: nothing is merged",
+                        hint="git__status says which; then pull again",
+                    )
+                return await _bring_up(repo, "--ff-only" if ff_only else "--ff", who, keep_conflicts=keep_conflicts)
 
 
-async def _merge(repo: Repo, how: list[str], who: dict[str, str]) -> list[str]:
+async def _checked_out(repo: Repo) -> bytes:
+    """The name of the branch, if it is one."""
+    return (await repo.attempt("symbolic-ref", "--quiet", "HEAD")).out
+
+
+async def _bring_up(repo: Repo, how: str, who: dict[str, str], *, keep_conflicts: bool) -> PullResult:
+    before = await head_of(repo)
+    conflicts = await _merge(repo, how, who)
+    undone = bool(conflicts) and not keep_conflicts
+    if undone:
+        await repo.ask("merge", "--abort", write=True)
+    return PullResult(before, await head_of(repo), conflicts, undone)
+
+
+async def _merge(repo: Repo, how: str, who: dict[str, str]) -> list[str]:
     """Merge what was fetched; the files that conflict, if any."""
     checks = [] if repo.trusted else ["--no-verify", "--no-gpg-sign", "--no-verify-signatures"]
-    args = ["merge", "--quiet", "--no-edit", "--no-stat", "--no-progress", "--no-autostash", *how, *checks]
-    return await conflicts_after(repo, await repo.attempt(*args, "FETCH_HEAD", write=True, extra=who))
+    args = ["merge", "--quiet", "--no-edit", "--no-stat", "--no-progress", "--no-autostash", how, *checks]
+    said = await repo.attempt(*args, "FETCH_HEAD", write=True, extra=who)
+    if said.code != STOPPED:
+        repo.check(said)
+    return await conflicts_after(repo, said)

@@ -66,7 +66,7 @@ async def fetch(
     """Get new commits from a remote. Nothing that is checked out changes."""
     name = words.remote_name(git.tool, remote)
     refs = [f"refs/heads/{words.ref_name(git.tool, 'branch', branch)}"] if branch else []
-    async with git.open(repo_path, GitWork.NETWORK) as repo:
+    async with git.open(repo_path, GitWork.NETWORK) as repo, repo.alone("remotes"):
         before = await _refs(repo)
         await fetch_refs(repo, name, refs, ["--prune"] if prune else [])
         after = await _refs(repo)
@@ -130,7 +130,9 @@ async def _push(repo: Repo, remote: str, ref: str, how: list[str], *, force: boo
     protocols = await protocols_of(repo, remote, pushing=True)
     await _ensure_may_push(repo.git, remote, ref, force=force)
     listen = GitProgress(repo.git.ctx.progress).feed
-    return await repo.attempt(*args, "--", remote, f"{ref}:{ref}", write=True, protocols=protocols, listen=listen)
+    args += ["--", remote, f"{ref}:{ref}"]
+    async with repo.alone("remotes"):
+        return await repo.attempt(*args, write=True, protocols=protocols, listen=listen)
 
 
 async def protocols_of(repo: Repo, remote: str, *, pushing: bool = False) -> list[str]:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -14,9 +14,10 @@ from clawft.builtin.command_places import Turn, place
 from clawft.builtin.git.cell import CellSurroundings, cell_now, surroundings_of
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.hostile_config import FIXED, ConfigFindings, GitWork, check, find, read_listing
+from clawft.builtin.git.one_at_a_time import Part, alone
 from clawft.builtin.git.program import SHAPE, GitProgram, environment, program
 from clawft.builtin.git.repository_paths import RepositoryPaths, check_contents, current_user, find_repository
-from clawft.builtin.git.run import GitOutput, Listen, RunLimits, RunPurpose, run
+from clawft.builtin.git.run import GitOutput, Hear, Listen, RunLimits, RunPurpose, run
 from clawft.builtin.git.settings import GitSettings
 from clawft.builtin.process import path_of
 from clawft.provider.context import ToolContext
@@ -111,6 +112,10 @@ class Repo:
         self._findings = known[1]
         check(self.tool, self._findings, work)
 
+    def alone(self, part: Part = "files") -> AbstractAsyncContextManager[None]:
+        """Our turn to change it. Not while we ask a person, and none that has it asks for another of the same part."""
+        return alone(self.tool, self.place.common_dir, part, self.git.settings.bounds.turn_seconds)
+
     def is_ours(self, path: str) -> bool:
         """Is it in our own folder? In a cell git sees nothing of that, where a workspace holds it."""
         return is_within(os.path.join(self.place.top, path), self._found.surroundings.around.state)
@@ -134,6 +139,7 @@ class Repo:
         listen: Listen | None = None,
         extra: Mapping[str, str] | None = None,
         users_own: bool = False,
+        hear: Hear | None = None,
     ) -> GitOutput:
         """Run git and see how it ends. `write`: it may touch the index; without, it only looks."""
         purpose = RunPurpose(self.trusted, write, protocols, users_own)
@@ -149,6 +155,7 @@ class Repo:
             stdin=stdin,
             listen=listen,
             cell=cell,
+            hear=hear,
         )
 
     def _environment(self, purpose: RunPurpose, extra: Mapping[str, str]) -> dict[str, str]:

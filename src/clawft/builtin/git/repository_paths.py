@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from clawft.builtin.confine import resolve
 from clawft.builtin.git.settings import BOUNDS
+from clawft.builtin.trust import list_file
 from clawft.errors import ExecutionFailed, PermissionDenied
 
 _BORROWING = 5
@@ -60,7 +61,7 @@ def check_contents(repository: RepositoryPaths, workspace: Path, tool: str, owne
             raise PermissionDenied(
                 tool,
                 f"'{folder}' belongs to another user",
-                hint="a person can add the folder to the list ~/.clawft/trusted",
+                hint=f"a person can add the folder to the list {list_file()}",
             )
     for folder in {repository.git_dir, repository.common_dir}:
         _check_links(folder, root, tool)

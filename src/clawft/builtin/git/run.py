@@ -32,10 +32,16 @@ class RunPurpose(Struct, frozen=True):
         return not (self.trusted or self.write or self.protocols)
 
 
+Hear = Callable[[bytes], bool]
+"""Gets what git says on stdout as it comes. True: that is enough."""
+
+
 class GitOutput(Struct, frozen=True):
     code: int
     out: bytes
+    """Nothing if somebody heard it as it came."""
     err: str
+    had_enough: bool = False
 
 
 class RunLimits(Struct, frozen=True):
@@ -49,7 +55,7 @@ class RunLimits(Struct, frozen=True):
     """0: as much as it likes."""
 
 
-async def run(
+async def run(  # noqa: PLR0913 - each is another side of one run
     argv: Sequence[str],
     *,
     tool: str,
@@ -59,8 +65,11 @@ async def run(
     stdin: bytes | None = None,
     listen: Listen | None = None,
     cell: Cell | None = None,
+    hear: Hear | None = None,
 ) -> GitOutput:
-    """Run to the end. ExecutionFailed at the deadline, or if there is more output than the bound."""
+    """Run to the end, or until who hears it has enough. ExecutionFailed at the deadline, or if there is more output
+    than the bound and nobody hears it.
+    """
     heard = _Heard(limits, listen)
     async with place(limits.turn, limits.seconds) as seconds:
         start = ProcessStart(
@@ -74,15 +83,15 @@ async def run(
             memory_bytes=limits.memory_bytes,
         )
         with start_failures(tool, "git"):
-            ended = await process.run(start, heard.stdout, heard.stderr)
-    if ended.had_enough:
+            ended = await process.run(start, hear or heard.stdout, heard.stderr)
+    if ended.had_enough and hear is None:
         raise ExecutionFailed(
             f"{tool}: git gave more than {limits.output_bytes} bytes",
             hint="ask for less: a path, a range, a smaller page",
         )
     if ended.timed_out:
         raise ExecutionFailed(f"{tool}: git took longer than {limits.seconds:g} s and was ended", hint=PART_MAY_BE_DONE)
-    return GitOutput(ended.status, bytes(heard.out), heard.err.text())
+    return GitOutput(ended.status, bytes(heard.out), heard.err.text(), ended.had_enough)
 
 
 class _Heard:

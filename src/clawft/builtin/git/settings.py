@@ -32,10 +32,14 @@ class Bounds(Struct, frozen=True):
     """Deadline of one git process on this machine."""
     network_seconds: float = 600.0
     """Deadline of clone, fetch and push."""
+    turn_seconds: float = 60.0
+    """How long a call waits for its turn to change a repository."""
     memory_bytes: int = 4 * 1024 * 1024 * 1024
     """What one git process may take where the repository is not trusted: one can be made to take all there is."""
     output_bytes: int = 8 * 1024 * 1024
     """What git may say in one run; more is an error, never a part of it."""
+    counts_bytes: int = 1024 * 1024
+    """Of a diff, what we read for its counts alone; where there is more, git counts."""
     error_bytes: int = 64 * 1024
     """Of what git says on stderr the last bytes are kept."""
     page_bytes: int = 48 * 1024

@@ -8,11 +8,11 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
-from clawft.builtin.git.diff import Context, DiffEntry, WithHunks, changes, empty_tree, line_of, result_of
-from clawft.builtin.git.log import LogEntry, commit_of, read_log
-from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of, shorten
-from clawft.builtin.git.patch import DiffSlice
-from clawft.builtin.git.reading import decoded
+from clawft.builtin.git.diff import Context, DiffEntry, DiffPage, WithHunks, changes, line_of
+from clawft.builtin.git.diff_cursor import DiffCursor, DiffStart, read_start
+from clawft.builtin.git.log import LogEntry, commit_of, empty_tree, read_log
+from clawft.builtin.git.page import Limit, NextCursor, fitting, lines_of, offset_of, shorten
+from clawft.builtin.git.reading import as_argument, decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
@@ -50,10 +50,11 @@ async def show(
     hunks: WithHunks = True,
     context: Context = 3,
     limit: Limit = 500,
-    cursor: Cursor = "",
+    cursor: DiffCursor = "",
 ) -> ShowResult:
     """Show a commit: author, message, and what it changed. Or, with `file_path`, a file as it was in that commit."""
-    offset = offset_of(git.tool, cursor)
+    start = DiffStart() if file_path else read_start(git.tool, cursor)
+    offset = offset_of(git.tool, cursor) if file_path else 0
     wanted = words.revision(git.tool, "revision", revision)
     file = words.path(git.tool, "file_path", file_path) if file_path else ""
     async with git.open(repo_path) as repo:
@@ -61,13 +62,13 @@ async def show(
         if file:
             return _file(commit, await content_of(repo, commit.oid, file), offset, limit)
         before = commit.parents[0] if commit.parents else await empty_tree(repo)
-        wanted = DiffSlice(context if hunks else None, offset, limit)
-        found = result_of(await changes(repo, [], [before, commit.oid], [], wanted))
+        page = DiffPage(context if hunks else None, start, limit)
+        found = await changes(repo, [], [before, commit.oid], [], page)
     return ShowResult(commit, found.result, None, found.files, found.additions, found.deletions, found.next_cursor)
 
 
 async def content_of(repo: Repo, commit: str, file: str) -> bytes:
-    said = await repo.attempt("cat-file", "blob", f"{commit}:{file}")
+    said = await repo.attempt("cat-file", "blob", f"{commit}:{as_argument(file)}")
     if said.code != 0:
         raise InvalidArguments(f"{repo.tool}: no file '{file}' in {commit[:12]}", hint="paths start at the top")
     if b"\0" in said.out[:PROBE]:

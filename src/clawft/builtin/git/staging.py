@@ -2,26 +2,40 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
 
 from clawft.builtin.git.failure import unseen
 from clawft.builtin.git.hostile_config import untrusted
-from clawft.builtin.git.reading import decoded
+from clawft.builtin.git.reading import decoded, named, raw_name
 from clawft.builtin.git.repo import Repo
 from clawft.builtin.git.settings import DRAFT
 from clawft.builtin.git.status import StatusRecord, read_status
-from clawft.errors import ExecutionFailed, InvalidArguments
+from clawft.builtin.git.unfinished import unresolved
+from clawft.errors import InvalidArguments
 
 NO_FILTER = (b"unspecified", b"unset", b"set")
 
 
-async def stage(repo: Repo, paths: Sequence[str] | None) -> list[str]:
-    """Stage everything, or what lies at these paths; also deletions. Returns the names.
+class Staged(Struct, frozen=True):
+    names: list[str]
+    """What was not staged before."""
+    paths: frozenset[bytes]
+    """All that was asked for."""
+    embedded: list[str]
+    """Repositories among them, new ones: of these git takes the commit they are at, and nothing that is in them."""
+    others: list[StatusRecord]
+    """What was staged before, and is none of these."""
+
+
+async def stage(repo: Repo, paths: Sequence[str] | None) -> Staged:
+    """Stage everything, or what lies at these paths; also deletions.
 
     Not by `git add`: that looks into submodules, with their configuration, which nobody checked.
     """
     known = (await read_status(repo, renames=False)).changes
-    changes = [each for each in known if not _is_draft(each) and not repo.is_ours(decoded(each.path))]
+    changes = [each for each in known if not _is_draft(each) and not repo.is_ours(os.fsdecode(each.path))]
     chosen = changes if paths is None else _chosen(repo.tool, changes, paths)
     if paths is None:
         check_resolved(repo.tool, changes)
@@ -35,16 +49,29 @@ async def stage(repo: Repo, paths: Sequence[str] | None) -> list[str]:
     for how, names in (("--remove", gone), ("--add", there)):
         if names:
             await repo.ask("update-index", "-z", how, "--stdin", stdin=b"\0".join(names) + b"\0", write=True)
-    return [decoded(change.path.rstrip(b"/")) for change in changed]
+    return _staged(known, chosen, changed)
+
+
+def _staged(known: Sequence[StatusRecord], chosen: Sequence[StatusRecord], changed: Sequence[StatusRecord]) -> Staged:
+    paths = frozenset(change.path.rstrip(b"/") for change in chosen)
+    others = [each for each in known if not each.untracked and each.index != "." and each.path not in paths]
+    embedded = [each.path for each in changed if each.untracked and each.path.endswith(b"/")]
+    return Staged(_names(each.path for each in changed), paths, _names(embedded), others)
+
+
+def _names(paths: Iterable[bytes]) -> list[str]:
+    return [named(path.rstrip(b"/")) for path in paths]
+
+
+def line_of_embedded(embedded: Sequence[str]) -> list[str]:
+    """For those who only read the short text."""
+    return [f"only the commit of each repository in {', '.join(embedded)}, not its files"] if embedded else []
 
 
 def check_resolved(tool: str, changes: Sequence[StatusRecord]) -> None:
-    conflicted = [decoded(change.path) for change in changes if change.conflicted]
+    conflicted = [named(change.path) for change in changes if change.conflicted]
     if conflicted:
-        raise ExecutionFailed(
-            f"{tool}: conflicts are not resolved: {', '.join(conflicted[:5])}",
-            hint="git__conflicts shows them; git__add with their paths says that they are resolved",
-        )
+        raise unresolved(tool, conflicted)
 
 
 def _is_draft(change: StatusRecord) -> bool:
@@ -55,7 +82,7 @@ def _is_draft(change: StatusRecord) -> bool:
 def _chosen(tool: str, changes: Sequence[StatusRecord], paths: Sequence[str]) -> list[StatusRecord]:
     chosen: list[StatusRecord] = []
     for path in paths:
-        wanted = path.encode()
+        wanted = raw_name(path)
         found = [each for each in changes if path == "." or each.path == wanted or each.path.startswith(wanted + b"/")]
         if not found:
             raise InvalidArguments(
@@ -70,7 +97,7 @@ async def _check_seen(repo: Repo, gone: Sequence[bytes]) -> None:
     """What git does not see in its cell is gone to it, and would be gone from the next commit."""
     hidden = await asyncio.to_thread(_first_there, os.fsencode(repo.place.top), gone) if gone else None
     if hidden is not None:
-        raise unseen(repo.tool, decoded(hidden))
+        raise unseen(repo.tool, named(hidden))
 
 
 def _first_there(top: bytes, paths: Sequence[bytes]) -> bytes | None:
@@ -92,6 +119,4 @@ async def _check_filters(repo: Repo, names: Sequence[bytes]) -> None:
     words = said.split(b"\0")
     for name, _, value in zip(words[::3], words[1::3], words[2::3], strict=False):
         if value not in NO_FILTER:
-            raise untrusted(
-                repo.tool, f"'{decoded(name)}' is to pass the filter '{decoded(value)}', which is a program"
-            )
+            raise untrusted(repo.tool, f"'{named(name)}' is to pass the filter '{decoded(value)}', which is a program")

@@ -1,5 +1,6 @@
 """Put changes aside and get them back."""
 
+from contextlib import nullcontext
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -11,7 +12,9 @@ from clawft.builtin.git.page import lines_of
 from clawft.builtin.git.reading import decoded, records
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.status import conflicts_after
+from clawft.builtin.git.unfinished import STATES, check_finished
 from clawft.builtin.recipe import recipe
+from clawft.errors import ExecutionFailed
 
 Action = Literal["push", "list", "apply", "pop", "drop"]
 FIELDS = 3
@@ -48,18 +51,28 @@ async def stash(
     """Put the changes of the work tree aside (`push`), get them back (`pop`, `apply`), list or drop them."""
     said = words.message(git.tool, message) if message else ""
     work = GitWork.MERGE if action in ("apply", "pop") else GitWork.LOOK
-    async with git.open(repo_path, work) as repo:
+    async with git.open(repo_path, work) as repo, nullcontext() if action == "list" else repo.alone():
         conflicts: list[str] = []
         if action == "push":
             await _push(repo, said, include_untracked)
-        elif action == "drop":
-            await repo.ask("stash", "drop", "--quiet", f"stash@{{{index}}}", write=True)
         elif action != "list":
+            await _check_there(repo, index)
+        if action == "drop":
+            await repo.ask("stash", "drop", "--quiet", f"stash@{{{index}}}", write=True)
+        elif action in ("apply", "pop"):
             conflicts = await _get_back(repo, action, index)
         return StashResult(await _list(repo), conflicts)
 
 
+async def _check_there(repo: Repo, index: int) -> None:
+    count = len(await _list(repo))
+    if index >= count:
+        raise ExecutionFailed(f"{repo.tool}: there is no stash {index}, of {count}", hint="git__stash lists them")
+
+
 async def _push(repo: Repo, message: str, include_untracked: bool) -> None:
+    """Not in the midst of a merge and its like: git would forget that there was one."""
+    await check_finished(repo, but=("rebase",))
     how = ["--include-untracked"] if include_untracked else []
     how += [f"--message={message}"] if message else []
     said = await repo.attempt("stash", "push", "--quiet", *how, write=True, extra=await identity_if_any(repo))
@@ -67,6 +80,7 @@ async def _push(repo: Repo, message: str, include_untracked: bool) -> None:
 
 
 async def _get_back(repo: Repo, action: str, index: int) -> list[str]:
+    await check_finished(repo, but=STATES.values())  # or its conflicts would count as those of the stash
     said = await repo.attempt(
         "stash", action, "--quiet", f"stash@{{{index}}}", write=True, extra=await identity_if_any(repo)
     )

@@ -36,7 +36,7 @@ async def switch(
         raise InvalidArguments(f"{git.tool}: 'start' is for a new branch", hint="with create=true")
     name = words.revision(git.tool, "branch", branch) if detach else words.ref_name(git.tool, "branch", branch)
     begin = words.revision(git.tool, "start", start) if start else ""
-    async with git.open(repo_path) as repo:
+    async with git.open(repo_path) as repo, repo.alone():
         if detach:
             how = ["--detach", await commit_of(repo, name)]
         elif create:

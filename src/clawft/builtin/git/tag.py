@@ -59,9 +59,11 @@ async def tag(
     said = words.message(git.tool, message) if message else ""
     async with git.open(repo_path) as repo:
         if action == "create":
-            await _create(repo, wanted, await commit_of(repo, begin), said)
+            async with repo.alone():
+                await _create(repo, wanted, await commit_of(repo, begin), said)
         elif action == "delete":
-            await repo.ask("tag", "--delete", "--", wanted, write=True)
+            async with repo.alone():
+                await repo.ask("tag", "--delete", "--", wanted, write=True)
         found = await understood(parse_tags, await repo.ask("for-each-ref", FORMAT, "refs/tags/"))
     fits = [each for each in found if (wanted in each.name if action == "list" else wanted == each.name)]
     return TagResult(*page(fits, offset, limit))

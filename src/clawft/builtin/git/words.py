@@ -15,13 +15,13 @@ _FULL_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _PERSON = re.compile(r"[^\x00-\x1f\x7f<>]+")
 
 
-def word(tool: str, name: str, value: str) -> str:
+def word(tool: str, name: str, value: str, hint: str = "") -> str:
     """One line that is no option: a revision, a name, a pattern."""
     _check(tool, name, value, BOUNDS.word_chars)
     if "\n" in value or "\r" in value:
         raise InvalidArguments(f"{tool}: '{name}' holds a line break", hint="one line only")
     if value.startswith("-"):
-        raise InvalidArguments(f"{tool}: '{name}' begins with '-', so git could take it for an option")
+        raise InvalidArguments(f"{tool}: '{name}' begins with '-', so git could take it for an option", hint=hint)
     return value
 
 
@@ -70,7 +70,7 @@ def person(tool: str, name: str, value: str) -> str:
 
 def path(tool: str, name: str, value: str) -> str:
     """A path relative to the top of the repository, by its text alone: `./a//b` is `a/b`; `.` is everything."""
-    word(tool, name, value)
+    word(tool, name, value, hint=f"a file of this name is './{value}'")
     found = normpath(value)
     if isabs(found) or found == ".." or found.startswith("../"):
         raise PermissionDenied(tool, f"'{value}' leads outside", hint="relative paths only; '.' is the top")

@@ -13,7 +13,7 @@ from clawft.builtin.git.destructive_grant import ensure_granted
 from clawft.builtin.git.log import commit_of
 from clawft.builtin.git.page import lines_of
 from clawft.builtin.git.reading import decoded
-from clawft.builtin.git.repo import Git, RepoPath
+from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
 
@@ -57,16 +57,22 @@ async def worktree(
     begin = words.revision(git.tool, "start", start) if start else "HEAD"
     async with git.open(repo_path) as repo:
         if action == "add":
-            known = await repo.attempt("rev-parse", "--verify", "--quiet", f"refs/heads/{name}") if name else None
-            commit = await commit_of(repo, begin)
-            how = [str(place), name] if known and known.code == 0 else _new(place, name, commit)
-            await repo.ask("worktree", "add", "--quiet", *how, write=True)
+            async with repo.alone():
+                await _add(repo, place, name, begin)
         elif action == "remove":
             if force:
                 await ensure_granted(git, "force", f"removes '{path}' with what was not committed in it")
-            await repo.ask("worktree", "remove", *(["--force"] if force else []), str(place), write=True)
+            async with repo.alone():
+                await repo.ask("worktree", "remove", *(["--force"] if force else []), str(place), write=True)
         said = await repo.ask("worktree", "list", "--porcelain", "-z")
     return WorktreeResult([_relative(each, root) for each in parse_trees(said)])
+
+
+async def _add(repo: Repo, place: Path, name: str, begin: str) -> None:
+    known = await repo.attempt("rev-parse", "--verify", "--quiet", f"refs/heads/{name}") if name else None
+    commit = await commit_of(repo, begin)
+    how = [str(place), name] if known and known.code == 0 else _new(place, name, commit)
+    await repo.ask("worktree", "add", "--quiet", *how, write=True)
 
 
 def parse_trees(said: bytes) -> list[Worktree]:

@@ -15,6 +15,7 @@ from clawft.builtin.ide.family import (
     IdeAnswer,
     Line,
     PlaceQuery,
+    Spot,
     Symbol,
     WaitMs,
     WindowId,
@@ -26,12 +27,13 @@ from clawft.builtin.ide.review import reviewed
 from clawft.builtin.ide.text import apply as applied_to
 from clawft.builtin.ide.text import find_anchor, rewritten
 from clawft.builtin.recipe import recipe
-from clawft.errors import IdeFailed
+from clawft.errors import IdeError, IdeFailed, InvalidArguments
 
 MAX_EDITS = 1_000
 MAX_NEW_TEXT = 2 * 1024 * 1024
 
 _RANGE = ("start_line", "start_character", "end_line", "end_character")
+Ends = tuple[int | None, int | None, int | None, int | None]
 _FORMS = "give start_line, start_character, end_line, end_character and new_text; or anchor and new_text; or edits"
 
 NewText = Annotated[str, Meta(max_length=MAX_NEW_TEXT, description="the text to put there")]
@@ -86,9 +88,11 @@ class ActionsAnswer(IdeAnswer, frozen=True, kw_only=True):
 
 class SaveAnswer(IdeAnswer, frozen=True, kw_only=True):
     path: str
+    discarded: bool = False
+    """The editor has the text of the disk now."""
 
     def text(self) -> str:
-        return f"Saved {self.path}"
+        return f"{self.path}: the editor has the text of the disk again" if self.discarded else f"Saved {self.path}"
 
 
 def _counted(number: int, word: str) -> str:
@@ -129,25 +133,54 @@ async def edit(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
     """
     found = ide.find_writable(path)
     connection = await ide.route(found, window)
-    wanted = edits or _at_range((start_line, start_character, end_line, end_character), new_text, expected_text)
+    ends = (start_line, start_character, end_line, end_character)
+    _check_one_form(ends, anchor, new_text, expected_text, edits)
+    wanted = edits or _at_range(ends, new_text, expected_text)
     if wanted is None:
-        wanted = await _at_anchor(ide, connection, found, anchor, new_text)
+        wanted = await _at_anchor(ide, connection, found, anchor, new_text, expected_text)
     change = _change(found, wanted, expected_version)
     change, outcome = await _ask_first(ide, connection, change) if review else (change, "")
     (buffer,) = await ide.change(connection, connection.apply_edit([change], save=save))
-    problems = await connection.get_diagnostics(found, wait_ms) if wait_ms else Problems([], fresh=True)
+    problems = await _problems(connection, found, wait_ms) if wait_ms else None
+    fresh, pending = (problems.fresh, problems.pending) if problems else (not wait_ms, False)
     return EditAnswer(
-        **stamped(connection, buffer, fresh=problems.fresh, pending=problems.pending),
+        **stamped(connection, buffer, fresh=fresh, pending=pending),
         path=ide.shown(found),
         edits=len(change.edits),
-        diagnostics=problems.items if wait_ms else None,
+        diagnostics=None if problems is None else [ide.placed(each) for each in problems.items],
         review=outcome,
     )
 
 
-def _at_range(
-    ends: tuple[int | None, int | None, int | None, int | None], new_text: str | None, expected: str | None
-) -> list[RequestedEdit] | None:
+async def _problems(connection: IdeConnection, path: str, wait_ms: int) -> Problems | None:
+    """None if nobody can tell: the edit is made all the same."""
+    try:
+        return await connection.get_diagnostics(path, wait_ms)
+    except IdeError:
+        return None
+
+
+def _check_one_form(
+    ends: Ends,
+    anchor: str,
+    new_text: str | None,
+    expected: str | None,
+    edits: Sequence[RequestedEdit] | None,
+) -> None:
+    """What would not be heeded is refused: who says what must stand there relies on it."""
+    named = zip(
+        (*_RANGE, "anchor", "new_text", "expected_text"), (*ends, anchor or None, new_text, expected), strict=True
+    )
+    given = [name for name, value in named if value is not None]
+    if edits and given:
+        raise InvalidArguments(
+            f"edit: {', '.join(given)} beside edits", hint="each of the edits has members of its own"
+        )
+    if anchor and not set(given).isdisjoint(_RANGE):
+        raise InvalidArguments("edit: an anchor and a range", hint=_FORMS)
+
+
+def _at_range(ends: Ends, new_text: str | None, expected: str | None) -> list[RequestedEdit] | None:
     """The edit of the range that was named; None if none was, and so it is by an anchor."""
     match ends:
         case (int(line), int(character), int(end_line), int(end_character)) if new_text is not None:
@@ -160,14 +193,15 @@ def _at_range(
 
 
 async def _at_anchor(
-    ide: Ide, connection: IdeConnection, path: str, anchor: str, new_text: str | None
+    ide: Ide, connection: IdeConnection, path: str, anchor: str, new_text: str | None, expected: str | None
 ) -> list[RequestedEdit]:
     if not anchor or new_text is None:
         raise missing_arguments("edit", _RANGE, _FORMS)
     buffer = await ide.ask(connection, connection.read(path))
     place = find_anchor(buffer.text or "", anchor, ide.shown(path))
     start, end = place.start, place.end
-    return [RequestedEdit(start.line, start.character, end.line, end.character, new_text, anchor)]
+    there = anchor if expected is None else expected
+    return [RequestedEdit(start.line, start.character, end.line, end.character, new_text, there)]
 
 
 def _change(path: str, wanted: Sequence[RequestedEdit], version: int | None) -> FileEdit:
@@ -210,11 +244,20 @@ async def rename(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
     spot = await ide.spot(path, PlaceQuery(line, character, symbol, anchor), window)
     changes = await ide.ask(spot.connection, spot.connection.rename(spot.path, spot.position, new_name))
     changes = [each for each in changes if each.edits]
-    if not changes:
+    if not changes or await _is_called_that(ide, spot, changes):
         raise IdeFailed(
-            "nothing would be renamed", kind="not_found", hint="there is no symbol that can be renamed at this place"
+            "nothing would be renamed",
+            kind="not_found",
+            hint="there is no symbol that can be renamed at this place, or it is called that already",
         )
     return await _apply(ide, spot.connection, changes, dry_run=dry_run, save=save)
+
+
+async def _is_called_that(ide: Ide, spot: Spot, changes: Sequence[FileEdit]) -> bool:
+    """Whether the text at the place stays as it is: servers answer with changes all the same."""
+    edits = [edit for each in changes if each.path == spot.path for edit in each.edits]
+    buffer = await ide.ask(spot.connection, spot.connection.read(spot.path))
+    return bool(edits) and applied_to(buffer.text or "", edits) == buffer.text
 
 
 async def _apply(
@@ -272,9 +315,17 @@ async def format_file(ide: Ide, path: FilePath, save: Save = False, window: Wind
 
 
 @recipe(alias="ide_save", title="Save", idempotent=True, open_world=False)
-async def save(ide: Ide, path: FilePath, window: WindowId = "") -> SaveAnswer:
+async def save(
+    ide: Ide,
+    path: FilePath,
+    discard: Annotated[
+        bool, Meta(description="the other way round: take the text of the disk, and lose what is not saved")
+    ] = False,
+    window: WindowId = "",
+) -> SaveAnswer:
     """Write the editor's text of a file to the disk."""
     found = ide.find_writable(path)
     connection = await ide.route(found, window)
-    buffer = await ide.change(connection, connection.save(found))
-    return SaveAnswer(**stamped(connection, buffer), path=ide.shown(found))
+    work = connection.discard(found) if discard else connection.save(found)
+    buffer = await ide.change(connection, work)
+    return SaveAnswer(**stamped(connection, buffer), path=ide.shown(found), discarded=discard)

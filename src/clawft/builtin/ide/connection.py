@@ -74,6 +74,10 @@ class IdeConnection(Protocol):
 
     async def save(self, path: str) -> Buffer: ...
 
+    async def discard(self, path: str) -> Buffer:
+        """Take the text of the disk; what is not saved is lost."""
+        ...
+
     async def selection(self) -> Selection: ...
 
     async def open_editors(self) -> list[OpenEditor]: ...
@@ -82,10 +86,17 @@ class IdeConnection(Protocol):
         """Let the person judge. Takes as long as they do; cancelling takes the question off their screen."""
         ...
 
-    def changed_on_disk(self, paths: Sequence[str] | None) -> None:
-        """Somebody else wrote these files, or any at all if None. Never waits."""
+    def changed_on_disk(self, paths: Sequence[str] | None) -> list[str]:
+        """A tool of ours wrote these files as a whole, or any at all if None. Never waits.
+
+        Returns those whose unsaved text gave way to what was written: where no person sits, the later one counts.
+        """
         ...
 
     def unsaved(self) -> list[str]:
         """Texts that differ from the disk, as far as is known without asking."""
+        ...
+
+    def overtaken(self) -> list[str]:
+        """Of these, those whose file somebody else has written since, as far as is known: they cannot be saved."""
         ...

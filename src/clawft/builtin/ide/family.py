@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.ide import paths
 from clawft.builtin.ide.connection import IdeConnection
 from clawft.builtin.ide.hub import IdeHub
-from clawft.builtin.ide.model import Buffer, Diagnostic, Position, Problems, Range, SymbolInfo
+from clawft.builtin.ide.model import Buffer, Diagnostic, DiagnosticSeverity, Position, Problems, Range, SymbolInfo
 from clawft.builtin.ide.paths import TOOL
 from clawft.builtin.ide.text import find_anchor
 from clawft.builtin.steering import refuse_steering
@@ -134,6 +134,11 @@ class Ide:
         files = {each.file_path for each in found if each.file_path}
         known = await asyncio.to_thread(paths.beneath, self.hub.roots(), files)
         return [each for each in found if not each.file_path or each.file_path in known]
+
+    def placed(self, each: Diagnostic) -> Diagnostic:
+        """As agents read it."""
+        path = each.file_path and self.shown(each.file_path)
+        return msgspec.structs.replace(each, file_path=path, severity=DiagnosticSeverity(each.severity))
 
     def find_writable(self, path: str) -> str:
         """A file the agent may change: not one that decides which programs run."""

@@ -130,19 +130,30 @@ class IdeHub:
 
     def unsaved(self, beneath: str = ".") -> list[str]:
         """Texts that the disk does not have, in this file or folder of the workspace."""
-        folder = os.path.realpath(self.workspace / beneath)
-        found = {path for each in self._all() for path in each.unsaved() if Path(path).is_relative_to(folder)}
+        return self._beneath(beneath, [path for each in self._all() for path in each.unsaved()])
+
+    def overtaken(self, beneath: str = ".") -> list[str]:
+        """Of these, those whose file is newer than what they go back to."""
+        return self._beneath(beneath, [path for each in self._all() for path in each.overtaken()])
+
+    def _beneath(self, place: str, paths: Sequence[str]) -> list[str]:
+        if not paths:
+            return []
+        folder = os.path.realpath(self.workspace / place)
+        found = {path for path in paths if Path(path).is_relative_to(folder)}
         return sorted(os.path.relpath(path, self.workspace) for path in found)
 
     def _all(self) -> list[IdeConnection]:
         """Everyone who may hold a text."""
         return [*self.connections, *filter(None, [self._headless])]
 
-    def changed_on_disk(self, path: str | None = None) -> None:
-        """A tool of ours wrote this file of the workspace, or any at all if None."""
+    def changed_on_disk(self, path: str | None = None) -> list[str]:
+        """A tool of ours wrote this file of the workspace, or any at all if None.
+
+        Returns the texts that were not saved and are gone with it.
+        """
         paths = None if path is None else [os.path.join(self.workspace, path)]
-        for each in self._all():
-            each.changed_on_disk(paths)
+        return self._beneath(".", [lost for each in self._all() for lost in each.changed_on_disk(paths)])
 
 
 def _in_words(path: str | None) -> str:

@@ -23,7 +23,7 @@ from clawft.builtin.ide.family import (
     json_text,
     stamped,
 )
-from clawft.builtin.ide.model import Diagnostic, DiagnosticSeverity, HoverInfo, Location, SymbolInfo
+from clawft.builtin.ide.model import Diagnostic, HoverInfo, Location, SymbolInfo
 from clawft.builtin.recipe import recipe
 from clawft.provider.keeps import FIRST
 
@@ -86,14 +86,9 @@ async def diagnostics(
     shown = nsmallest(limit, grave, key=lambda each: (each.severity, each.file_path or "", each.range))
     return DiagnosticsAnswer(
         **stamped(connection, said, fresh=said.fresh, pending=said.pending),
-        result=[_placed(ide, each) for each in shown],
+        result=[ide.placed(each) for each in shown],
         total=len(grave),
     )
-
-
-def _placed(ide: Ide, each: Diagnostic) -> Diagnostic:
-    path = each.file_path and ide.shown(each.file_path)
-    return msgspec.structs.replace(each, file_path=path, severity=DiagnosticSeverity(each.severity))
 
 
 @recipe(alias="ide_symbols", title="Find symbols", read_only=True, idempotent=True, open_world=False)

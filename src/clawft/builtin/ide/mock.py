@@ -116,6 +116,11 @@ class MockIde:
         self.texts[path] = Buffer(path, before.version, dirty=False, text=before.text)
         return self.texts[path]
 
+    async def discard(self, path: str) -> Buffer:
+        await self._note("discard", path)
+        self.texts.pop(path, None)
+        return self._buffer(path)
+
     async def selection(self) -> Selection:
         await self._note("selection")
         return self.selected
@@ -128,11 +133,15 @@ class MockIde:
         await self._note("show_diff", path, new_text)
         return self.review
 
-    def changed_on_disk(self, paths: Sequence[str] | None) -> None:
+    def changed_on_disk(self, paths: Sequence[str] | None) -> list[str]:
         self.calls.append(("changed_on_disk", paths))
+        return []
 
     def unsaved(self) -> list[str]:
         return [path for path, buffer in self.texts.items() if buffer.dirty]
+
+    def overtaken(self) -> list[str]:
+        return []
 
     async def _note(self, *call: Any) -> None:
         self.calls.append(call)

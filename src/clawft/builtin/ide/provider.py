@@ -115,7 +115,7 @@ class IdeProvider(FunctionProvider):
         ide = self._ide()
         said = await ide.ask(connection, connection.get_diagnostics(None))
         inside = await ide.inside(said.items)
-        items = [msgspec.structs.replace(each, file_path=ide.shown(each.file_path or "")) for each in inside]
+        items = [ide.placed(each) for each in inside]
         return {"fresh": said.fresh, "pending": said.pending, "diagnostics": items}
 
     def _ide(self) -> Ide:

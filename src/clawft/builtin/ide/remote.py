@@ -92,6 +92,9 @@ class RemoteIde(ABC):
     async def save(self, path: str) -> Buffer:
         return await self._buffer("save", path=path)
 
+    async def discard(self, path: str) -> Buffer:
+        raise IdeFailed("what is not saved there is the person's", hint="ask them to take the text of the disk")
+
     async def _buffer(self, method: str, **params: Any) -> Buffer:
         buffer = await self._ask(method, Buffer, **params)
         self._noted(buffer)
@@ -145,9 +148,10 @@ class RemoteIde(ABC):
     async def show_diff(self, path: str, new_text: str) -> Review:
         return await self._ask("show_diff", Review, patient=True, path=path, new_text=new_text)
 
-    def changed_on_disk(self, paths: Sequence[str] | None) -> None:
+    def changed_on_disk(self, paths: Sequence[str] | None) -> list[str]:
         """Told in passing; before they answer, editors look at the disk themselves."""
         self._in_passing(self._announce(paths))
+        return []
 
     def _in_passing(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -163,6 +167,9 @@ class RemoteIde(ABC):
 
     def unsaved(self) -> list[str]:
         return [path for path, buffer in self._states.items() if buffer.dirty]
+
+    def overtaken(self) -> list[str]:
+        return []  # the window tells the person who sits there
 
 
 def failure(code: str, message: str, path: str = "") -> IdeError | PermissionDenied:

@@ -93,7 +93,7 @@ class SessionDoor:
         id, work = request.id, conversation.answer(request, back)
         del request  # which may be large
         await back.serve(id, work, handshake.error_code)
-        session.touch()  # a call may take longer than a session may be idle
+        self.sessions.touch(session)  # a call may take longer than a session may be idle
 
     async def _batch(self, session: Session, members: list[bytes], visit: Visit) -> None:
         """2025-03-26 only: all answers together, after what is said before them."""
@@ -106,7 +106,7 @@ class SessionDoor:
         if not Batch(back, conversation, answers.set_result).take(members):
             answers.set_result(b"")
         await back.serve_together(answers)
-        session.touch()
+        self.sessions.touch(session)
 
     # ── GET and DELETE ───────────────────────────────────────────────────────────────────────────────────────────────
 

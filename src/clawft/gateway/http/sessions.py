@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, takewhile
 
 from clawft.errors import Busy
 from clawft.gateway.conversation import Conversation
@@ -27,16 +27,13 @@ class Session:
     """A conversation, the stream for what belongs to no request, and the streams of its requests."""
 
     def __init__(self, gateway: Gateway, base: Caller) -> None:
+        self.principal = base.principal
         self.id = secrets.token_urlsafe(32)
         self.aside = EventStream("0")
         self.conversation = Conversation(gateway, _with_session(base, self.id), self.aside)
         self.used = time.monotonic()
         self._streams: OrderedDict[str, EventStream] = OrderedDict({"0": self.aside})
         self._opened = 0
-
-    def touch(self) -> None:
-        """Somebody asks, or was answered."""
-        self.used = time.monotonic()
 
     def new_stream(self) -> EventStream:
         """For a request that has something to say before its answer."""
@@ -72,6 +69,9 @@ class Sessions:
         self._limit = limit
         self._idle = idle
         self._open: OrderedDict[str, Session] = OrderedDict()
+        """The longest unused first."""
+        self._of: dict[str, OrderedDict[str, Session]] = {}
+        """The same of each person: none is looked for among all when one more comes."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -81,14 +81,13 @@ class Sessions:
 
     def open(self, base: Caller) -> Session:
         self._expire()
-        if base.principal != LOCAL:
-            own = [session for session in self if session.conversation.caller.principal == base.principal]
-            if len(own) >= MAX_OF_ONE:
-                self._evict(own)
+        own = self._of.get(base.principal)
+        if own is not None and base.principal != LOCAL and len(own) >= MAX_OF_ONE:
+            self._evict(own.values())
         if len(self._open) >= self._limit:
-            self._evict(chain(self._of_who_has_most(), self))
+            self._evict(chain(self._of_who_has_most(), self._open.values()))
         session = Session(self._gateway, base)
-        self._open[session.id] = session
+        self._open[session.id] = self._of.setdefault(base.principal, OrderedDict())[session.id] = session
         return session
 
     def find(self, id: str, caller: Caller) -> Session | None:
@@ -99,27 +98,39 @@ class Sessions:
         session = self._open.get(id)
         if session is None or not _is_same(session.conversation.caller, caller):
             return None
-        session.touch()
-        self._open.move_to_end(id)
+        self.touch(session)
         return session
 
+    def touch(self, session: Session) -> None:
+        """Somebody asks, or was answered."""
+        session.used = time.monotonic()
+        if session.id in self._open:
+            self._open.move_to_end(session.id)
+            self._of[session.principal].move_to_end(session.id)
+
     def end(self, session: Session) -> None:
-        self._open.pop(session.id, None)
+        if self._open.pop(session.id, None) is not None:
+            own = self._of[session.principal]
+            del own[session.id]
+            if not own:
+                del self._of[session.principal]
         session.close()
 
     def close(self) -> None:
-        for session in list(self._open.values()):
+        for session in self:
             self.end(session)
 
     def _expire(self) -> None:
         limit = time.monotonic() - self._idle
-        for session in [s for s in self._open.values() if s.used < limit and not s.is_busy]:
+        late = takewhile(lambda session: session.used < limit, self._open.values())
+        for session in [each for each in late if not each.is_busy]:
             self.end(session)
 
-    def _of_who_has_most(self) -> Iterator[Session]:
-        counted = Counter(session.conversation.caller.principal for session in self)
-        [(most, _)] = counted.most_common(1)
-        return (session for session in self if session.conversation.caller.principal == most)
+    def _of_who_has_most(self) -> Iterable[Session]:
+        """Of several who have as many, it is who has the longest unused."""
+        most = max(map(len, self._of.values()))
+        own = (self._of[session.principal] for session in self._open.values())
+        return next(each for each in own if len(each) == most).values()
 
     def _evict(self, some: Iterable[Session]) -> None:
         """Make room: the longest unused of these without a running call goes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -52,7 +52,8 @@ class Tools:
         self._pipeline = pipeline
         self._surface = surface
         self._built: Snapshot | None = None
-        self._before = NOTHING
+        self._before = self._shown = NOTHING
+        """What was built last, and what somebody saw last."""
         self._indexes: Indexes | None = None
 
     # ── the catalog ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -72,7 +73,7 @@ class Tools:
     def _snapshot(self) -> Snapshot:
         if self._built is None:
             offers = [self._offer(known) for known in self._roster]
-            built = build(offers, self._basis.form, before=self._before)
+            built = build(offers, self._basis.form, before=self._before, shown=self._shown)
             told = frozenset(self._before.clashes)
             _tell([clash for clash in built.clashes if clash not in told])
             self._built = self._before = built
@@ -81,7 +82,7 @@ class Tools:
     def _offer(self, known: RegisteredProvider, caller: Caller = _ANYONE) -> ProviderOffer:
         ways = Ways(self._pipeline, known, self._basis.shared)
         tools = _tools_of(self._personal.seen(known.provider, caller), of_server=bool(known.origin.server))
-        return ProviderOffer(known.origin, tools, ways.bind, ways.shorten)
+        return ProviderOffer(known.origin, tools, ways.bind, ways.shorten, _is_unknown(known))
 
     @property
     def entries(self) -> tuple[CatalogEntry, ...]:
@@ -115,6 +116,15 @@ class Tools:
                 return str(refusal)
         return ""
 
+    def arrival(self, name: str, caller: Caller) -> Awaitable[None] | None:
+        """Of the server that a tool is meant of, if it is on its way; not of one that is hidden from this caller."""
+        for known in self._roster:
+            provider = known.provider
+            if isinstance(provider, AbsentProvider) and (own := _own_name(known, name)):
+                is_shown = self._shows(names.accepted(known.origin, Tool(own, b"")), caller)
+                return provider.arrival() if is_shown else None
+        return None
+
     # ── by name ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def find(self, name: str, caller: Caller = _ANYONE) -> CatalogEntry | None:
@@ -136,6 +146,7 @@ class Tools:
 
     def visible(self, caller: Caller) -> list[CatalogEntry]:
         """The tools this caller may see, in catalog order."""
+        self._shown = self._snapshot
         shown = (entry for entry in self._entries_of(caller) if self._shows(Spellings(entry), caller))
         return [self._as_seen(entry, caller) for entry in shown]
 
@@ -182,10 +193,19 @@ def _names_of_resources(origin: Origin) -> tuple[str, ...]:
 
 def _absence(known: RegisteredProvider, name: str) -> tuple[tuple[str, ...], ClawftError | None]:
     """Every spelling of a tool of this provider, if `name` is one of them, and why nobody knows whether it has it."""
-    own = next((name.removeprefix(head) for head in names.heads(known.origin) if name.startswith(head)), "")
+    own = _own_name(known, name)
     if not own or not isinstance(known.provider, AbsentProvider):
         return (), None
     return names.accepted(known.origin, Tool(own, b"")), known.provider.absence()
+
+
+def _own_name(known: RegisteredProvider, name: str) -> str:
+    """What this provider would call the tool; nothing if the name leads elsewhere."""
+    return next((name.removeprefix(head) for head in names.heads(known.origin) if name.startswith(head)), "")
+
+
+def _is_unknown(known: RegisteredProvider) -> bool:
+    return isinstance(known.provider, AbsentProvider) and known.provider.absence() is not None
 
 
 def _tell(clashes: Sequence[Clash]) -> None:

@@ -39,6 +39,7 @@ _DISK_TOOLS = re.compile(
 )
 _DECODERS = frozenset("base64 base32 basenc xxd uudecode openssl gpg rev".split())
 _POWER = frozenset({"shutdown", "reboot", "poweroff", "halt"})
+_ONLY_TELLS = (("--help",), ("--version",))
 _POWER_VERBS = frozenset({"poweroff", "reboot", "halt", "kexec", "rescue", "emergency"})
 _OWNERSHIP = frozenset({"chmod", "chown", "chgrp", "setfacl", "chattr", "chflags"})
 _WORLD_WRITABLE = re.compile(r"0?[0-7]{2}[2367]|[ugo]*[ao][ugo]*[+=][rxX]*w.*|\+[rxX]*w.*")
@@ -127,8 +128,10 @@ def _runs_what(sources: frozenset[str]) -> Callable[[Command], bool]:
 
 def _powers_off(command: Command) -> bool:
     name, verbs = command.name, command.operands()[:1]
-    if name in _POWER or "/proc/sysrq-trigger" in written(command):
+    if "/proc/sysrq-trigger" in written(command):
         return True
+    if name in _POWER:
+        return command.arguments not in _ONLY_TELLS
     if name in ("init", "telinit"):
         return verbs in (["0"], ["6"])
     return name in ("systemctl", "loginctl") and bool(_POWER_VERBS.intersection(verbs))
@@ -139,9 +142,15 @@ def _kills_all(command: Command) -> bool:
     if command.name == "kill":
         has_signal = arguments[:1] != ["--"] and arguments[:1] != [] and arguments[0].startswith("-")
         targets = arguments[2 if arguments[:1] in (["-s"], ["-n"]) else 1 :] if has_signal else arguments
-        return "-1" in targets or "1" in targets
+        return not _ends_nobody(arguments, targets) and ("-1" in targets or "1" in targets)
     by_pattern = command.name == "pkill" or (command.name == "killall" and command.has_flag("r", "--regexp"))
     return command.name == "killall5" or (by_pattern and any(word in (".", ".*", "") for word in arguments))
+
+
+def _ends_nobody(arguments: list[str], targets: list[str]) -> bool:
+    """Is it only asked whether a process is there, or what signals are called?"""
+    harmless = arguments[:1] in (["-0"], ["-l"], ["-L"]) or arguments[:2] in (["-s", "0"], ["-n", "0"])
+    return harmless and not any(word.startswith("-") for word in targets)
 
 
 def _wipes_history(command: Command) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from clawft.errors import NotConnected
+from clawft.errors import InvalidConfig, NotConnected
 from clawft.provider.base import Provider
 from clawft.provider.server.server_provider import ServerProvider
 from clawft.provider.server.server_providers import ServerProviders
@@ -18,6 +18,7 @@ from clawft.upstream.cells import Cells
 from clawft.upstream.offer.cache import folder as cache_folder
 from clawft.upstream.pool import CONNECT_SECONDS, Pool
 from clawft.upstream.spec import UpstreamSpec
+from clawft.upstream.spec_rules import as_written
 from clawft.upstream.ways import ways_to
 
 
@@ -83,9 +84,13 @@ def connect_server(spec: UpstreamSpec, *, workspace: Path | str = ".", seconds: 
 
 
 async def _connect(spec: UpstreamSpec, folder: Path, seconds: float) -> ServerProvider:
+    try:
+        read = as_written(msgspec.structs.replace(spec, cwd=str(folder / spec.cwd)))
+    except InvalidConfig as wrong:
+        raise NotConnected(f"{spec.name}: {wrong.message}", hint=wrong.hint) from None
     pool = _pool(folder)
     providers = ServerProviders(pool, _Nobody())
-    done = await pool.connect(msgspec.structs.replace(spec, cwd=str(folder / spec.cwd)), seconds=seconds)
+    done = await pool.connect(read, seconds=seconds)
     provider = providers.find(spec.name)
     if provider is None or done.errors:
         await pool.close()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw
 
-from clawft.errors import ClawftError, ExecutionFailed
+from clawft.errors import ClawftError, ExecutionFailed, NotConnected
 from clawft.model import (
     Call,
     Caller,
@@ -25,7 +25,7 @@ from clawft.model import (
 )
 from clawft.policy.globs import any_matches
 from clawft.provider.base import Changes, TellChange
-from clawft.provider.server.call.server_calls import ServerCalls
+from clawft.provider.server.call.server_calls import CONNECT_SECONDS, ServerCalls
 from clawft.provider.server.question.parked_calls import Park
 from clawft.provider.server.resource_lists import ResourceLists
 from clawft.upstream.interest.interest import TELL_SECONDS
@@ -103,6 +103,15 @@ class ServerProvider:
 
     def absence(self) -> ClawftError | None:
         return self._upstream.absence()
+
+    def arrival(self) -> Awaitable[None] | None:
+        return self._arrive() if self._upstream.is_unknown else None
+
+    async def _arrive(self) -> None:
+        try:
+            await self._upstream.connected(min(self._upstream.spec.timeout_ms / 1000, CONNECT_SECONDS))
+        except NotConnected as absent:
+            log.debug("%s", absent)  # whoever calls is told how it is then
 
     async def refresh_tools(self) -> None:
         """Ask the server; the list is swapped in one step when its answer is there."""

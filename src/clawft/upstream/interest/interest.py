@@ -136,6 +136,11 @@ class Interest:
                 return False
         return True
 
+    def pass_on(self) -> Interest:
+        """To the next one who speaks with this server: who watches something goes on watching, and nobody else."""
+        self._when_updated.clear()
+        return self
+
     def when_updated(self, heard: Callable[[str], None]) -> None:
         """Have it told of every resource that changes, watched or not."""
         self._when_updated.append(heard)

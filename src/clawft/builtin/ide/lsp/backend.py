@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from clawft.builtin.confine import confined
 from clawft.builtin.file import replace_file
 from clawft.builtin.ide.family import OPERATION_SECONDS
 from clawft.builtin.ide.lsp import messages
-from clawft.builtin.ide.lsp.documents import TextDocument, has_mark, stamp
+from clawft.builtin.ide.lsp.documents import TextDocument, exists, has_mark
 from clawft.builtin.ide.lsp.documents import read as read_file
 from clawft.builtin.ide.lsp.messages import uri_of
 from clawft.builtin.ide.lsp.running_servers import LspServers
@@ -39,7 +40,7 @@ from clawft.builtin.ide.model import (
     Window,
 )
 from clawft.builtin.ide.text import TextMap, apply, with_ends_of
-from clawft.errors import IdeFailed, IdeNotConnected
+from clawft.errors import IdeError, IdeFailed, IdeNotConnected
 from clawft.sandbox.bounds import is_within
 
 RENAME_SECONDS = 2.0
@@ -90,11 +91,14 @@ class HeadlessIde:
             _, document = await self._servers.open(path)
         except IdeNotConnected:
             return Buffer(path, 1, text=await asyncio.to_thread(read_file, path))
+        _check_not_overtaken(document)
         return document.buffer(with_text=True)
 
     async def apply_edit(self, changes: Sequence[FileEdit], *, save: bool = False) -> list[Buffer]:
         async with self._lock:
             opened = [(change, *await self._servers.open(change.path)) for change in changes]
+            for _, _, document in opened:
+                _check_not_overtaken(document)
             texts = [_changed_text(change, document) for change, _, document in opened]
             for (_, server, document), text in zip(opened, texts, strict=True):
                 server.change(document, text)
@@ -110,12 +114,15 @@ class HeadlessIde:
                 await self._write(server, document)
             return document.buffer()
 
+    async def discard(self, path: str) -> Buffer:
+        async with self._lock:
+            server, document = await self._servers.open(path)
+            server.read_again(document)
+            return document.buffer()
+
     async def _write(self, server: LspServer, document: TextDocument) -> None:
         """To the disk, unless somebody else wrote there in the meantime: then one of the two would be lost."""
-        if stamp(document.path) != document.seen:
-            raise IdeFailed(
-                f"'{document.path}' was changed on the disk, too", kind="stale", hint="read it and make the edit again"
-            )
+        _check_not_overtaken(document)
         await asyncio.to_thread(self._replace, document.path, document.text)
         server.saved(document)
 
@@ -237,11 +244,25 @@ class HeadlessIde:
 
     # ── the disk ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def changed_on_disk(self, paths: Sequence[str] | None) -> None:
+    def changed_on_disk(self, paths: Sequence[str] | None) -> list[str]:
         self._servers.look_next_time()
+        written = set(map(os.path.realpath, paths or ()))
+        lost = [
+            (server, document)
+            for server in self._servers
+            for document in server.documents.all()
+            if document.path in written and document.is_overtaken
+        ]
+        for server, document in lost:
+            with suppress(IdeError):  # too large now, or gone again
+                server.read_again(document)
+        return [document.path for _, document in lost]
 
     def unsaved(self) -> list[str]:
-        return [each.path for each in self._servers.documents() if each.dirty]
+        return [each.path for each in self._servers.documents() if each.dirty and exists(each.path)]
+
+    def overtaken(self) -> list[str]:
+        return [each.path for each in self._servers.documents() if each.is_overtaken]
 
 
 async def _quietly(asked: Awaitable[Any]) -> Any:
@@ -250,6 +271,15 @@ async def _quietly(asked: Awaitable[Any]) -> Any:
         return await asked
     except IdeFailed:
         return None
+
+
+def _check_not_overtaken(document: TextDocument) -> None:
+    if document.is_overtaken:
+        raise IdeFailed(
+            f"'{document.path}' was changed on the disk while changes to it were not saved",
+            kind="stale",
+            hint="ide__save with discard: true takes the text of the disk; then make the change again",
+        )
 
 
 def _changed_text(change: FileEdit, document: TextDocument) -> str:

@@ -28,6 +28,11 @@ class TextDocument:
         self.version = self.told = 1
         self.dirty = False
 
+    @property
+    def is_overtaken(self) -> bool:
+        """Changed here, and its file by somebody else since."""
+        return self.dirty and _stamp_if_there(self.path) not in (None, self.seen)
+
     def buffer(self, *, with_text: bool = False) -> Buffer:
         return Buffer(self.path, self.version, self.dirty, self.text if with_text else None)
 
@@ -58,12 +63,23 @@ class Documents:
         return list(self._open.values())
 
 
+def exists(path: str) -> bool:
+    return os.path.isfile(path)
+
+
 def stamp(path: str) -> tuple[int, int]:
     """When the file was last written, and its size. Raises IdeFileNotFound."""
+    found = _stamp_if_there(path)
+    if found is None:
+        raise IdeFileNotFound(path)
+    return found
+
+
+def _stamp_if_there(path: str) -> tuple[int, int] | None:
     try:
         status = os.stat(path)
     except OSError:
-        raise IdeFileNotFound(path) from None
+        return None
     return status.st_mtime_ns, status.st_size
 
 
@@ -87,5 +103,8 @@ def read(path: str) -> str:
 
 def has_mark(path: str) -> bool:
     """Whether the file begins with a byte order mark, which it then keeps."""
-    with open(path, "rb") as file:
-        return file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
+    except OSError:
+        raise IdeFileNotFound(path) from None

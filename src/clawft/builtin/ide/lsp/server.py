@@ -112,9 +112,23 @@ class LspServer:
         if document is None:
             return self._open(TextDocument(path, read(path), now))
         if document.seen != now and not document.dirty:
-            document.seen = now
-            self.change(document, read(path), dirty=False)
+            self.read_again(document)
         return document
+
+    def read_again(self, document: TextDocument) -> None:
+        """Take the text of the disk, whatever is not saved. Raises IdeFailed, and closes it, if that is no text now."""
+        seen = stamp(document.path)
+        try:
+            text = read(document.path)
+        except IdeFailed:
+            self._forget(document)
+            raise
+        document.seen = seen
+        self.change(document, text, dirty=False)
+
+    def _forget(self, document: TextDocument) -> None:
+        self.documents.drop(document.path)
+        self._close(document)
 
     def _open(self, document: TextDocument) -> TextDocument:
         for gone in self.documents.add(document):
@@ -174,8 +188,7 @@ class LspServer:
             if document is None or document.dirty:
                 continue
             if kind == DELETED:
-                self.documents.drop(path)
-                self._close(document)
+                self._forget(document)
             else:
                 self.open(path)
         told = [{"uri": uri_of(path), "type": kind} for path, kind in changes.items()]

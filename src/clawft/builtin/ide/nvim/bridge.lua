@@ -1,7 +1,7 @@
 -- The editor side of clawft in Neovim, sent over its own socket: nothing has to be installed.
 -- Works from 0.7 on. Positions come and go as UTF-16, lines and characters from zero.
 -- Every operation answers by `rpcnotify(channel, 'clawft', id, answer)`, at once or later; none blocks the editor.
-local M = { published = {}, working = {}, asked = {}, reviews = {}, channels = {}, changed = 0 }
+local M = { published = {}, working = {}, asked = {}, reviews = {}, channels = {}, read = {}, changed = 0 }
 local api, lsp, uv = vim.api, vim.lsp, vim.uv or vim.loop
 local QUIET_MS = 300
 
@@ -49,6 +49,21 @@ end
 
 -- ── texts ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+local function on_disk(buffer) -- what the file was last written as
+  local file = uv.fs_stat(api.nvim_buf_get_name(buffer))
+  return file and ('%d.%d %d'):format(file.mtime.sec, file.mtime.nsec, file.size)
+end
+
+local function agrees(buffer) M.read[buffer] = on_disk(buffer) end
+
+-- To write over a file that was changed makes Neovim ask, and it answers nobody until the person has said yes or no.
+local function check_not_overtaken(buffer)
+  local file = on_disk(buffer)
+  if vim.bo[buffer].modified and M.read[buffer] and file and file ~= M.read[buffer] then
+    fail('stale', 'the file was changed on the disk, too; whoever sits at Neovim says which text counts: :write! or :edit!')
+  end
+end
+
 local function buffer_of(path) -- loaded, and read again if the disk has a newer text and nobody has changed this one
   local buffer = vim.fn.bufadd(path)
   if not api.nvim_buf_is_loaded(buffer) then
@@ -59,6 +74,7 @@ local function buffer_of(path) -- loaded, and read again if the disk has a newer
         and vim.filetype.match({ filename = path, buf = buffer }))
       if kind then vim.bo[buffer].filetype = kind end
     end
+    agrees(buffer)
   elseif not vim.bo[buffer].modified then
     local read = vim.o.autoread
     vim.o.autoread = true
@@ -66,6 +82,7 @@ local function buffer_of(path) -- loaded, and read again if the disk has a newer
     vim.cmd('silent! checktime ' .. buffer)
     vim.o.autoread = read
     if api.nvim_buf_get_changedtick(buffer) ~= tick then M.changed = now() end
+    agrees(buffer)
   end
   return buffer
 end
@@ -163,6 +180,10 @@ local function watch_published()
   end)
   api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI', 'CursorMoved', 'BufEnter', 'BufWritePost', 'BufDelete',
     'DiagnosticChanged' }, { callback = function(event) M.happened(event.event) end })
+  api.nvim_create_autocmd({ 'BufReadPost', 'BufWritePost' }, { callback = function(event) agrees(event.buf) end })
+  for _, buffer in ipairs(api.nvim_list_bufs()) do
+    if api.nvim_buf_is_loaded(buffer) and not vim.bo[buffer].modified then agrees(buffer) end
+  end
 end
 
 local EVENTS = { CursorMoved = 'selection', BufEnter = 'editors', BufWritePost = 'editors', BufDelete = 'editors',
@@ -252,9 +273,11 @@ function ops.diagnostics(params, answer)
       ask_anew(buffer)
       if now() < wait then return vim.defer_fn(look, 50) end
     end
-    local fresh, told = is_fresh(buffer), state(buffer)
-    local pending = not fresh and #clients(buffer) > 0 -- else nobody works on it
-    answer({ items = problems_of(buffer), fresh = fresh, pending = pending, version = told.version, dirty = told.dirty })
+    local fresh, told, items, judged = is_fresh(buffer), state(buffer), problems_of(buffer), #clients(buffer) > 0
+    if not judged and #items == 0 then -- a plugin may tell of problems, too
+      return answer(nil, { clawft = 'not_ready', message = 'no language server in this Neovim judges this file' })
+    end
+    answer({ items = items, fresh = fresh, pending = not fresh and judged, version = told.version, dirty = told.dirty })
   end
   look()
 end
@@ -323,12 +346,15 @@ local function checked(change) -- the edits as bytes, or an error before anythin
 end
 
 local function write(buffer)
+  check_not_overtaken(buffer)
   api.nvim_buf_call(buffer, function() vim.cmd('silent noautocmd write') end)
+  agrees(buffer)
 end
 
 function ops.apply_edit(params, answer)
   local all = {}
   for _, change in ipairs(params.changes) do all[#all + 1] = checked(change) end
+  if params.save then for _, each in ipairs(all) do check_not_overtaken(each.buffer) end end
   local told = {}
   for _, each in ipairs(all) do
     for _, edit in ipairs(each.edits) do

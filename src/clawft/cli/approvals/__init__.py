@@ -1,0 +1,77 @@
+"""`weft approvals`: which servers may start and which tools may run, as the person said; and what has changed since.
+
+What its verbs take stands here.
+
+| what | where |
+|---|---|
+| the book, and a line of it | `book`, `rows` |
+| which of them somebody means by the words they type | `meant` |
+| what servers say now, or said last | `offered` |
+| what is approved and what waits | `list`; `waiting` for servers |
+| to approve, and to take it back | `grant`, `revoke`; `told` repeats what it was |
+| what has changed since | `diff`; `texts` are what was approved |
+| from one person to another | `export`, `import_` |
+"""
+
+from __future__ import annotations
+
+from clawft.cli.parser import Parser, Verb, common_options, json_option, place_options
+
+
+def _list_options(parser: Parser) -> None:
+    parser.add_argument("server", metavar="SERVER", nargs="?", help="only what is about this server")
+    json_option(parser)
+    common_options(parser)
+
+
+def _grant_options(parser: Parser) -> None:
+    parser.add_argument("server", metavar="SERVER", help="a server; alone: approve that it is started")
+    parser.add_argument("tools", metavar="TOOL", nargs="*", default=[], help="tools by name or glob, like 'list_*'")
+    parser.add_argument("--days", metavar="N", type=float, default=0.0, help="ends after so many days (default: never)")
+    parser.add_argument("--only-agent", metavar="NAME", default="*", help="for this agent alone (default: all)")
+    parser.add_argument("--only-workspace", action="store_true", help="for this workspace alone (default: all)")
+    parser.add_argument("--new", action="store_true", help="a glob also covers tools the server will have later")
+    json_option(parser)
+    common_options(parser)
+
+
+def _revoke_options(parser: Parser) -> None:
+    parser.add_argument("server", metavar="SERVER", help="a server; alone: everything about it")
+    parser.add_argument("tools", metavar="TOOL", nargs="*", default=[], help="tools by name or glob")
+    json_option(parser)
+
+
+def _diff_options(parser: Parser) -> None:
+    parser.add_argument("server", metavar="SERVER", nargs="?", help="a server (default: all)")
+    parser.add_argument("tool", metavar="TOOL", nargs="?", help="one of its tools (default: all)")
+    json_option(parser)
+    common_options(parser)
+
+
+def _export_options(parser: Parser) -> None:
+    parser.add_argument("servers", metavar="SERVER", nargs="*", help="only what is about these servers")
+    parser.add_argument("--output", metavar="FILE", default="-", help="where to (default: stdout)")
+    parser.add_argument("--launches", action="store_true", help="with approvals to start servers of this workspace")
+    place_options(parser)
+
+
+def _import_options(parser: Parser) -> None:
+    parser.add_argument("file", metavar="FILE", help="what `weft approvals export` wrote; - for stdin")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be approved")
+    parser.add_argument("--launches", action="store_true", help="with approvals to start servers of this workspace")
+    json_option(parser)
+    place_options(parser)
+
+
+VERBS = {
+    "list": Verb("List what is approved, and what waits for it", _list_options, "clawft.cli.approvals.list"),
+    "grant": Verb(
+        "Approve the start of a server, or tools of it, as they are now", _grant_options, "clawft.cli.approvals.grant"
+    ),
+    "revoke": Verb("Take approvals back", _revoke_options, "clawft.cli.approvals.revoke"),
+    "diff": Verb(
+        "Show what has changed since it was approved, side by side", _diff_options, "clawft.cli.approvals.diff"
+    ),
+    "export": Verb("Write approvals to a file, for others", _export_options, "clawft.cli.approvals.export"),
+    "import": Verb("Take over approvals from a file", _import_options, "clawft.cli.approvals.import_"),
+}

@@ -1,0 +1,81 @@
+"""`weft approvals import`: what another person has read and approved, taken over from their file."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import nullcontext
+from pathlib import Path
+
+import msgspec
+
+from clawft.cli.approvals.book import book
+from clawft.cli.approvals.export import HERE
+from clawft.cli.approvals.rows import cells_of, described
+from clawft.cli.parser import Options
+from clawft.cli.screen import print_table, tell
+from clawft.cli.screen.document import print_json
+from clawft.config.places import expanded
+from clawft.errors import ConfigUnreadable, InvalidConfig
+from clawft.guard.approval.book import MAX_FILE_BYTES, parse
+from clawft.policy.approval import ANYONE, Approval, approved_text
+from clawft.policy.pin import pin
+
+ANOTHER = "import what `weft approvals export --output FILE` wrote elsewhere, as it is; ask for a new one"
+
+
+def run(options: Options) -> int:
+    """What this person does not have yet, or has in another form."""
+    told = [_genuine(each, options.file) for each in _read(options.file)]
+    coming = [_here(each, options) for each in told if _may_come(each, options)]
+    found = {each.key: each for each in coming}.values()  # of two about one thing the later counts
+    known = book()
+    mine = {each.key: each for each in known.all()}
+    new = [each for each in found if not _says_the_same(each, mine.get(each.key))]
+    if not options.dry_run:
+        known.add(*new)
+    rows = [described(each, time.time()) for each in new]
+    if options.json:
+        print_json({"imported": rows, "dry_run": options.dry_run})
+        return 0
+    if rows:
+        head = ("SERVER", "TOOL", "STATE", "EXPIRES", "HOLDS FOR")
+        print_table(head, [cells_of(row, head) for row in rows])
+    written = " (nothing was written)" if options.dry_run else ""
+    tell(f"approvals{written}: {len(new)} new, {len(found) - len(new)} there already")
+    if len(coming) < len(told):
+        tell(f"{len(told) - len(coming)} left out: what is about programs (--launches), other folders or callers")
+    return 0
+
+
+def _may_come(each: Approval, options: Options) -> bool:
+    """Whoever wrote the file says nothing about other folders or callers, and nothing about programs unless asked."""
+    is_here = each.workspace in (ANYONE, HERE)
+    return is_here and each.principal == ANYONE and (bool(each.tool) or (options.launches and each.workspace == HERE))
+
+
+def _read(file: str) -> tuple[Approval, ...]:
+    try:
+        with nullcontext(sys.stdin.buffer) if file == "-" else expanded(file).open("rb") as source:
+            content = source.read(MAX_FILE_BYTES + 1)
+    except OSError as failed:
+        raise ConfigUnreadable(f"{file} cannot be read: {failed.strerror}", hint="weft approvals export") from None
+    return parse(content, file, hint=ANOTHER)
+
+
+def _genuine(each: Approval, file: str) -> Approval:
+    """Raises InvalidConfig if what would be shown as approved is not what is approved."""
+    if each.shown is not msgspec.UNSET and pin(approved_text(each)) != each.pin:
+        what = f"{each.tool or 'the launch'} of {each.server}"
+        raise InvalidConfig(f"{file}: the approval of {what} was altered", hint=ANOTHER)
+    return each
+
+
+def _here(each: Approval, options: Options) -> Approval:
+    """As of now, by this person's word; its end stays what it was."""
+    workspace = str(Path(options.workspace).resolve()) if each.workspace == HERE else each.workspace
+    return msgspec.structs.replace(each, workspace=workspace, granted=time.time(), stamp="")
+
+
+def _says_the_same(new: Approval, known: Approval | None) -> bool:
+    return known is not None and new.pin == known.pin and new.expires == known.expires

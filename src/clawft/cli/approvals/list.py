@@ -1,0 +1,43 @@
+"""`weft approvals list`: what is approved, and what waits for it."""
+
+from __future__ import annotations
+
+import time
+
+from clawft.cli.approvals.book import NOTHING_APPROVED, book
+from clawft.cli.approvals.rows import cells_of, described
+from clawft.cli.approvals.waiting import unknown, waiting_servers, waits
+from clawft.cli.house.sources import sources
+from clawft.cli.parser import Options
+from clawft.cli.screen import paint, print_table, safe, tell
+from clawft.cli.screen.document import print_json
+
+
+def run(options: Options) -> int:
+    chosen = [each for each in book().all() if options.server in (None, each.server)]
+    waiting = {name: found for name, found in waiting_servers(options).items() if options.server in (None, name)}
+    told = [waits(name, found, options) for name, found in waiting.items()]
+    changed = {(each["server"], str(sources(options).workspace)) for each in told if each["changed"]}
+    rows = [described(each, time.time(), changed) for each in sorted(chosen, key=lambda each: each.key)]
+    if options.json:
+        print_json({"approvals": rows, "waiting": told})
+        return 0
+    if rows:
+        head = ("SERVER", "TOOL", "STATE", "GRANTED", "EXPIRES", "HOLDS FOR")
+        print_table(head, [cells_of(row, head) for row in rows])
+    elif not waiting:
+        tell(_nothing(options))
+    for each in told:
+        diff = f"weft approvals diff {each['server']}"
+        why = f"is not what you approved ({diff})" if each["changed"] else "waits for approval"
+        tell(f"{paint(each['server'], 'bold')} {why}: {safe(each['starts'])}\n  {safe(each['command'])}")
+    return 0
+
+
+def _nothing(options: Options) -> str:
+    """Of all servers, or of one that somebody has misspelled: then there may be others."""
+    if options.server is None:
+        return NOTHING_APPROVED
+    if wrong := unknown(options.server, options):
+        raise wrong
+    return f"nothing of {options.server} is approved yet; its tools ask when they are first called"

@@ -1,0 +1,19 @@
+"""The configured server of the name that somebody typed."""
+
+from __future__ import annotations
+
+from clawft.cli.house.served import served_address
+from clawft.cli.house.sources import discovered
+from clawft.cli.parser import Options
+from clawft.upstream.spec import UpstreamSpec
+
+
+def server_of(told: Options) -> UpstreamSpec | None:
+    """The configured server of this name, if there is one that is reached over the network."""
+    found = configured_server(told) or served_address(told.name)
+    return found if found is not None and found.url else None
+
+
+def configured_server(told: Options) -> UpstreamSpec | None:
+    found = discovered(told).found.get(told.name)
+    return None if found is None else found.spec

@@ -1,0 +1,19 @@
+"""`weft auth store`: logins as files, or sealed with a key of the keyring."""
+
+from __future__ import annotations
+
+from clawft.auth import login_storage, sealed
+from clawft.cli.auth.logins import vault
+from clawft.cli.parser import Options
+
+
+def run(options: Options) -> int:
+    own = vault()
+    if options.form is None:
+        print("keyring" if sealed.is_marked(own.folder) else "file")
+        return 0
+    change = login_storage.keep_in_keyring if options.form == "keyring" else login_storage.keep_in_files
+    count = change(own)
+    how = "sealed with a key of the keyring" if options.form == "keyring" else "private files"
+    print(f"logins are {how} now: {count} of them rewritten")
+    return 0

@@ -1,0 +1,68 @@
+"""`weft config check`: what is wrong in the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from clawft.cli.config.warnings import warnings_of
+from clawft.cli.parser import Options
+from clawft.cli.screen import paint, safe
+from clawft.cli.screen.document import print_json
+from clawft.config.layers import Sources
+from clawft.config.load import load, problems
+from clawft.config.places import home_folder, servers_folder, stray_files
+from clawft.config.servers import Servers, discover
+from clawft.config.settings import Settings
+from clawft.wire.strings import clipped
+
+MAX_SAID = 2_000
+"""Characters of a problem, and of what to do about it: a workspace may have written them."""
+
+
+def run(options: Options) -> int:
+    found = problems(home_folder(), options.agent)
+    warned: list[tuple[str, str]] = []
+    if not found:  # with broken settings the same files would be complained of twice
+        told = _settings(options)
+        servers = _servers_in_files(told)
+        found += [each.error for each in servers.refused.values()]
+        named = (*servers.found.values(), *servers.waiting.values())
+        warned = [*_unread(told.home), *(warning for each in named for warning in warnings_of(each))]
+        warned += [(problem, "it is skipped: correct delegation.rules") for problem in _wrong_rules(told)]
+    told_of = [("fail", each.message, each.hint) for each in found] + [("warn", *each) for each in warned]
+    said = [(level, clipped(message, MAX_SAID), clipped(hint, MAX_SAID)) for level, message, hint in told_of]
+    if options.json:
+        shown = [{"level": level, "message": message, "hint": hint} for level, message, hint in said]
+        print_json({"ok": not found, "problems": shown})
+    elif not said:
+        print("the configuration is fine")
+    for level, message, hint in [] if options.json else said:
+        word = paint(level, "red" if level == "fail" else "yellow")
+        print(f"{word}  {safe(message)}\n      {paint(safe(hint), 'dim')}")
+    return 1 if found else 0
+
+
+def _settings(options: Options) -> Settings:
+    return load(home_folder(), Path(options.workspace), options.agent).settings
+
+
+def _wrong_rules(told: Settings) -> Iterable[str]:
+    if not told.delegation.rules:
+        return ()
+    from clawft.delegate.rules import problems  # only for those who delegate
+
+    return problems(told.delegation.rules)
+
+
+def _servers_in_files(told: Settings) -> Servers:
+    return discover(Sources(told.home, told.workspace, told.agent, (), told.command_folders))
+
+
+def _unread(home: Path) -> list[tuple[str, str]]:
+    """What somebody has put where servers are looked for, and is passed by."""
+    folder = servers_folder(home)
+    if folder.exists() and not folder.is_dir():
+        return [(f"{folder} is no folder, so it names no server", "each server has a file there, like NAME.toml")]
+    other = "files there are TOML; JSON of other programs: weft servers import, or --mcp-config FILE"
+    return [(f"{path} is not read", other) for path in stray_files(home)]

@@ -1,0 +1,37 @@
+"""What is wrong with a server that starts all the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from clawft.config.cleared_entry import left_open, unfilled
+from clawft.config.layers import FoundServer
+from clawft.config.secrecy import told_in_clear
+from clawft.config.servers import named_twice
+
+NO_FOLDER = "make it, or correct cwd: the server cannot start without it"
+
+
+def warnings_of(found: FoundServer) -> list[tuple[str, str]]:
+    """What is wrong with a server that starts all the same, and what to write instead."""
+    twice = named_twice(found)
+    where = f"{found.origin}: {found.spec.name}"
+    clear = told_in_clear(found.spec, found.spec.name)
+    values = {**found.spec.env, **found.spec.headers, "url": found.spec.url}
+    return [
+        *(
+            [(f"{where}: it is to run in {found.spec.cwd}, which is no folder", NO_FOLDER)]
+            if lacks_folder(found)
+            else []
+        ),
+        *([(twice.message, twice.hint)] if twice else []),
+        *((f"{where}: {what} holds what looks like a secret, in clear", instead) for what, instead in clear),
+        *((f"{where}: {said}", "give it by a variable: env") for said in unfilled(found.spec.args)),
+        *((f"{where}: {said}", "write secret://env/NAME, and export NAME=…") for said in left_open(values)),
+    ]
+
+
+def lacks_folder(found: FoundServer) -> bool:
+    """Where it is to run. Its folder may be made later, so it is no mistake of the file."""
+    spec = found.spec
+    return bool(spec.enabled and spec.command) and not Path(spec.cwd).is_dir()

@@ -1,0 +1,38 @@
+"""Servers that a running weft has and no file here names: editors bring some along on its command line."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clawft.config.places import home_folder, running_folder
+from clawft.errors import LoginFailed
+from clawft.upstream.spec import UpstreamSpec
+from clawft.wire.secrets import MASK
+
+if TYPE_CHECKING:  # often none runs
+    from clawft.app.server_rows import ServerRow
+
+
+def served(name: str) -> list[ServerRow]:
+    """The server of this name in every weft of this home that runs, and answers."""
+    home = home_folder()
+    if not running_folder(home).is_dir():
+        return []
+    from clawft.app.status_socket import StatusQuestion, running_wefts  # only where some weft runs
+
+    wefts = asyncio.run(running_wefts(home, StatusQuestion(str(Path.cwd())))).answering
+    return [row for weft in wefts for row in weft.servers if row.name == name]
+
+
+def served_address(name: str) -> UpstreamSpec | None:
+    """As much of a server as a login needs; None if no weft reaches one of this name over the network."""
+    urls = {row.url for row in served(name) if row.url}
+    if not urls:
+        return None
+    url = urls.pop()
+    if urls or MASK in url:
+        why = "several wefts run, each with its own" if urls else "its address is a secret"
+        raise LoginFailed(f"{name}: {why}", hint=f"weft auth login {name} --mcp-config …, as that weft was started")
+    return UpstreamSpec(name, url=url)

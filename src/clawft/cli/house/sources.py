@@ -1,0 +1,19 @@
+"""Where the servers of a command line are named, and which those are; none is started."""
+
+from __future__ import annotations
+
+from clawft.cli.house import settings
+from clawft.cli.parser import Options
+from clawft.config.layers import Sources
+from clawft.config.servers import Servers, discover
+
+
+def sources(options: Options) -> Sources:
+    """Where the servers of this command line are named."""
+    told = settings(options)
+    return Sources(told.home, told.workspace, told.agent, told.mcp_config, told.command_folders)
+
+
+def discovered(options: Options) -> Servers:
+    """The servers that the files of this command line name; none is started."""
+    return discover(sources(options))

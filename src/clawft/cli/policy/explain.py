@@ -1,0 +1,148 @@
+"""`weft policy explain`: what would become of a call, and what each rule says. Nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from clawft.app import App
+from clawft.cli.house import show_with_app
+from clawft.cli.parser import Options
+from clawft.cli.parser.arguments import arguments
+from clawft.cli.screen import one_line, paint, print_paragraph, print_table
+from clawft.cli.screen.document import print_json
+from clawft.cli.tools.finding import not_found
+from clawft.guard.security import resolve_host
+from clawft.model import Allow, Ask, Deny, Grant, Verdict
+from clawft.model.verdict import strictest
+from clawft.policy import arguments as found_in
+from clawft.policy import command, url
+from clawft.policy.globs import any_matches
+from clawft.policy.grant import hides
+
+SHOWN_VALUE = 60
+APPROVAL = "approval"
+WORDS = {Allow: "allow", Ask: "ask", Deny: "deny"}
+COLOURS = {Allow: "green", Ask: "yellow", Deny: "red"}
+
+
+class RuleVerdict(Struct, frozen=True):
+    """One rule and what it looked at."""
+
+    at: str
+    rule: str
+    verdict: Verdict
+
+
+class Explanation(Struct, frozen=True):
+    tool: str
+    verdict: Verdict
+    looked: tuple[RuleVerdict, ...]
+
+
+def run(options: Options) -> int:
+    return show_with_app(
+        options,
+        lambda app: explain(app, options),
+        lambda explained: _print_explanation(explained, options),
+        tool=options.name,
+    )
+
+
+def _print_explanation(explanation: Explanation, options: Options) -> int:
+    if options.json:
+        print_json(_document(explanation))
+    else:
+        _print(explanation)
+    return 0
+
+
+async def explain(app: App, options: Options) -> Explanation:
+    entry = app.gateway.tools.find(options.name)
+    if entry is None:
+        raise not_found(app, options.name)
+    schema = msgspec.json.decode(entry.tool.input_schema, type=dict[str, Any])
+    given = arguments(options.pairs, options.args, schema)
+    looked = [
+        *permission(entry.names, app.caller.grant),
+        RuleVerdict(APPROVAL, APPROVAL, app.approving.verdict(entry.tool, entry.origin, app.caller)),
+        *[each async for each in _security(app, given)],
+    ]
+    return Explanation(entry.name, strictest(each.verdict for each in looked), tuple(looked))
+
+
+def permission(names: Sequence[str], grant: Grant) -> list[RuleVerdict]:
+    """Which glob lets the caller see this tool, and which hides it."""
+    allowing = next((glob for glob in grant.allow if any_matches(names, (glob,))), None)
+    denying = next((glob for glob in grant.deny if hides((glob,), names)), None)
+    at = "permission"
+    if allowing is None:
+        allow: Verdict = Deny("tools.allow", "no glob matches it", f'add "{names[0]}" to tools.allow, or --allow')
+    else:
+        allow = Allow("tools.allow", f"{allowing!r} matches it")
+    if denying is None:
+        deny: Verdict = Allow("tools.deny", "no glob matches it")
+    else:
+        deny = Deny("tools.deny", f"{denying!r} hides it", f'remove "{denying}" from tools.deny or --deny')
+    return [RuleVerdict(at, "tools.allow", allow), RuleVerdict(at, "tools.deny", deny)]
+
+
+async def _security(app: App, given: dict[str, Any]) -> AsyncIterator[RuleVerdict]:
+    settings = app.settings
+    for path, line in found_in.commands(given):
+        for rule, verdict in command.explain(line, settings.command_policy):
+            yield RuleVerdict(f"{path}: {line}", rule, verdict)
+    for path, address in found_in.urls(given):
+        host = url.host_of(address)
+        addresses = await resolve_host(host) if host and not url.literal_addresses(host) else ()
+        for rule, verdict in url.explain(address, addresses, settings.url_policy):
+            yield RuleVerdict(f"{path}: {address}", rule, verdict)
+
+
+# ── showing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _document(explanation: Explanation) -> dict[str, Any]:
+    return {
+        "tool": explanation.tool,
+        "verdict": WORDS[type(explanation.verdict)],
+        "rule": explanation.verdict.rule,
+        "reason": explanation.verdict.reason,
+        "hint": hint_of(explanation.verdict),
+        "looked": [
+            {"at": each.at, "rule": each.rule, "verdict": WORDS[type(each.verdict)], "reason": each.verdict.reason}
+            for each in explanation.looked
+        ],
+    }
+
+
+def hint_of(verdict: Verdict) -> str:
+    return "" if isinstance(verdict, Allow) else verdict.hint
+
+
+def _print(explanation: Explanation) -> None:
+    verdict = explanation.verdict
+    word = paint(WORDS[type(verdict)], COLOURS[type(verdict)])
+    why = "" if isinstance(verdict, Allow) else f": {one_line(verdict.reason)} (rule {verdict.rule})"
+    print(f"{word}  {explanation.tool}{why}")
+    if hint_of(verdict):
+        print_paragraph(f"→ {hint_of(verdict)}")
+    last = ""
+    for at in dict.fromkeys(each.at for each in explanation.looked):
+        print(f"\n{paint(_cut(one_line(at)), 'dim')}")
+        rows = [_row(each) for each in explanation.looked if each.at == at]
+        print_table(("RULE", "VERDICT", "WHY"), rows, wrap=True)
+        last = at
+    if last == APPROVAL:
+        print("\nno command or address in these arguments: no further rule looks at them")
+
+
+def _row(each: RuleVerdict) -> tuple[str, str, str]:
+    return each.rule, WORDS[type(each.verdict)], one_line(each.verdict.reason) or "no objection"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN_VALUE else text[:SHOWN_VALUE] + "…"

@@ -1,0 +1,18 @@
+"""`weft servers reconnect`: every running weft connects a server anew."""
+
+from __future__ import annotations
+
+from clawft.cli.house.served import served
+from clawft.cli.parser import Options
+from clawft.cli.servers.found import found_of
+from clawft.config.places import ask_to_reconnect, home_folder
+
+
+def run(options: Options) -> int:
+    """A file whose time stamp every running weft of this home looks at. They may have servers that no file names."""
+    name = options.name
+    if not served(name):
+        found_of(options)
+    ask_to_reconnect(home_folder(), name)
+    print(f"asked: every running weft connects {name} anew within a second")
+    return 0

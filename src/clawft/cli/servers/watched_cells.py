@@ -1,0 +1,82 @@
+"""Cells with strace around them, and what it wrote down."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from clawft.cli.parser import WrongUsage
+from clawft.sandbox.bounds import FoldersAround, PathRule, expand, with_rules
+from clawft.sandbox.cell import Cell, CellStart
+from clawft.sandbox.observed_run import OPTIONS, ObservedRun, read_notes, together
+from clawft.sandbox.proposal import Proposal, propose
+from clawft.upstream.cells import Cells
+from clawft.upstream.spec import UpstreamSpec
+
+MAX_NOTES_BYTES = 256 * 1024 * 1024
+"""What is read of the notes; a run that fills more says the same over and over."""
+
+
+class WatchedCell(Cell, frozen=True, kw_only=True):
+    """A cell with strace around it, which writes down what happens inside."""
+
+    strace: str
+    notes: str
+
+    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], *, own_pipes: bool = False) -> CellStart:
+        """Its pipes are not its own: strace has them as well."""
+        how = Cell.start(self, argv, cwd, env)
+        watching = (*self.means.leash, self.strace, *OPTIONS, "-o", self.notes)
+        return msgspec.structs.replace(how, argv=(*watching, *how.argv))
+
+
+class WatchingCells(Cells):
+    """Remembers around what the server was started. `open_to_it`: what it may write beside what is open to all."""
+
+    def __init__(self, state: Path, workspace: Path, notes: Path, open_to_it: Sequence[str] = ()) -> None:
+        super().__init__(state, workspace)
+        self._strace = find_strace()
+        self._notes = notes
+        self._open_to_it = open_to_it
+        self._starts = 0
+        self.found: tuple[str, str, FoldersAround] | None = None
+
+    def cell(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Cell:
+        around = self.around(spec, argv, cwd)
+        self.found = (argv[0], cwd, around)
+        self._starts += 1
+        plain = super().cell(spec, argv, cwd)
+        more = [PathRule(expand(path, around.home, around.workspace), "write") for path in self._open_to_it]
+        bounds = with_rules(plain.bounds, more) if plain.bounds is not None else None
+        notes = str(self._notes / str(self._starts))
+        return WatchedCell(bounds, plain.means, plain.memory, strace=self._strace, notes=notes)
+
+    def learned(self) -> Proposal:
+        """What the notes of all its starts say. Reads long files."""
+        if self.found is None:
+            raise WrongUsage("it was never started", hint="only a server that is a program can be watched")
+        command, cwd, around = self.found
+        return propose(together(self._read(file, command, cwd) for file in self._notes.iterdir()), around)
+
+    def _read(self, file: Path, command: str, cwd: str) -> ObservedRun:
+        with open(file, encoding="ascii", errors="replace") as notes:
+            return read_notes(_bounded(notes), command, cwd)
+
+
+def _bounded(lines: Iterable[str]) -> Iterator[str]:
+    left = MAX_NOTES_BYTES
+    for line in lines:
+        left -= len(line)
+        if left < 0:
+            return
+        yield line.rstrip("\n")
+
+
+def find_strace() -> str:
+    found = shutil.which("strace")
+    if found is None:
+        raise WrongUsage("watching a server needs strace, which is not installed", hint="apt-get install strace")
+    return found

@@ -1,0 +1,32 @@
+"""One tool by any of its names; where there is none, why not, and what to do about it."""
+
+from __future__ import annotations
+
+from clawft.app import App
+from clawft.catalog.snapshot import CatalogEntry
+from clawft.errors import ToolNotFound, nearest
+
+
+def find(app: App, name: str) -> CatalogEntry:
+    """The tool, if this caller may see it. Raises ToolNotFound, which names the nearest one."""
+    entry = app.gateway.tools.find_visible(name, app.caller)
+    if entry is None:
+        raise not_found(app, name)
+    return entry
+
+
+def not_found(app: App, name: str) -> ToolNotFound:
+    absent = why_absent(app, name)
+    if absent is not None:
+        return ToolNotFound(f"{name}: {absent[0]}", hint=absent[1])
+    near = nearest(name, [spelling for entry in app.gateway.tools.visible(app.caller) for spelling in entry.names])
+    return ToolNotFound(f"unknown tool: {name}", hint=f"did you mean {near}?" if near else "weft tools list")
+
+
+def why_absent(app: App, name: str) -> tuple[str, str] | None:
+    """Why the server that this name speaks of has no tools now, and what to do about it."""
+    if not app.files.name_any:
+        return None
+    from clawft.cli.tools.absence import reason_of  # only where there are servers
+
+    return reason_of(app, name)

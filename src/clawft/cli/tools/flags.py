@@ -1,0 +1,17 @@
+"""What a tool says of itself, in words."""
+
+from __future__ import annotations
+
+from clawft.model import Annotations
+
+
+def flags(hints: Annotations) -> list[str]:
+    """What the tool says of itself, in words, the most important first."""
+    if hints.read_only_hint:
+        told = ["read-only"]
+    else:
+        told = [
+            "destructive" if hints.destructive_hint else "writes",
+            *(["idempotent"] if hints.idempotent_hint else []),
+        ]
+    return [*told, *(["open-world"] if hints.open_world_hint else [])]

@@ -1,0 +1,59 @@
+"""A server that runs and never answers: given up in time, with a word about what it is."""
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from clawft.cli.main import main
+from clawft.cli.servers import connection
+from tests.requirements import requirement
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="its processes are looked for in /proc"),
+]
+
+PATIENCE_S = 1.0
+SILENT = "import sys, time; time.sleep(300)"
+DEAF = "import sys, time; print('no key', file=sys.stderr, flush=True); time.sleep(300)"
+
+
+@pytest.fixture(autouse=True)
+def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """The command sets how much our log says, for its whole process: that is this one."""
+    monkeypatch.setattr(connection, "ANSWER_SECONDS", PATIENCE_S)
+    monkeypatch.setenv("CLAWFT_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    ours = logging.getLogger("clawft")
+    level, heard = ours.level, ours.handlers[:]
+    yield
+    ours.setLevel(level)
+    ours.handlers[:] = heard
+
+
+def try_out(code: str) -> int:
+    config = json.dumps({"mcpServers": {"one": {"command": sys.executable, "args": ["-c", code]}}})
+    return main(["servers", "test", "one", "--mcp-config", config])
+
+
+@requirement("MGR-19")
+def test_it_is_given_up_and_ended_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    began = time.monotonic()
+    assert try_out(SILENT) == 1
+    assert time.monotonic() - began < connection.TEST_SECONDS / 2
+    told = capsys.readouterr()
+    assert "one: no answer within 1 s, and not a word from it" in told.err
+    assert "is it a server for stdin and stdout?" in told.err
+    assert not [each for each in psutil.Process().children(recursive=True) if SILENT in each.cmdline()]
+
+
+@requirement("MGR-19")
+def test_what_it_said_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert try_out(DEAF) == 1
+    assert "no answer within 1 s; its last words: no key" in capsys.readouterr().err
