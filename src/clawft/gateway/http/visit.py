@@ -73,7 +73,7 @@ class Visit:
 
     def answer(self, status: int, body: bytes = b"", headers: tuple[Header, ...] = ()) -> Awaitable[None] | None:
         """One whole answer; None if it is on its way already."""
-        if self.answer_at_once(status, body, headers):
+        if self._arrival.answer(status, headers, body):
             return None
         return asgi.answer(self.send, status, body, headers)
 
