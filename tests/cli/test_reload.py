@@ -247,7 +247,7 @@ async def test_whatever_a_workspace_writes_nobody_waits_for_it(
         await asyncio.to_thread(new.write_text, json.dumps({"mcpServers": servers_of_theirs}))
         new.rename(tmp_path / ".mcp.json")
         end = time.monotonic() + PATIENCE_S
-        while "comes from the workspace" not in pipe.stderr():
+        while not any(told in pipe.stderr() for told in ("comes from the workspace", ".mcp.json:1: odd: ")):
             began = time.monotonic()
             assert await answer(pipe, "steady__echo", text="2") == "steady: 2"
             assert time.monotonic() - began < AT_ONCE_S

@@ -129,6 +129,8 @@ def read_params(params: bytes) -> Params:
         return _NO_PARAMS
     try:
         return _params.decode(params)
+    except RecursionError:  # whoever has read the message stood higher on the stack
+        raise BadParams("params are nested too deeply") from None
     except msgspec.DecodeError as wrong:
         raise BadParams(f"_meta: {wrong}") from None
 
@@ -167,6 +169,8 @@ def _has_version(params: bytes) -> bool:
     """Is the version there at all, whatever is wrong with the rest?"""
     try:
         found = _claim.decode(params).meta
+    except RecursionError:
+        return True  # as far as can be seen, and there it is refused
     except msgspec.DecodeError:
         return False
     return found is not UNSET and found.version is not UNSET
