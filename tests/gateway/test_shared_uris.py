@@ -136,6 +136,22 @@ async def test_what_is_of_one_stays_with_it_when_another_before_it_comes_to_have
     assert await text_of(gateway, uri) == "first"
 
 
+class Greedy(Shelf):
+    """Has whatever it is asked for."""
+
+    async def read_resource(self, uri: str) -> Sequence[ResourceContent] | None:
+        return [ResourceContent(uri, text=self.namespace)]
+
+
+async def test_a_server_with_a_template_for_everything_has_what_nobody_else_has() -> None:
+    gateway = serving()
+    gateway.register(cast("Provider", Greedy("first", templates=["{+uri}"])), server="first")
+    gateway.register(cast("Provider", Shelf("second", URI)), server="second")
+    assert [each.uri for each in gateway.resources.named(Caller())] == [URI]
+    assert [each.uri for each in gateway.resources.named_templates(Caller())] == ["{+uri}"]
+    assert [await text_of(gateway, uri) for uri in (URI, ELSEWHERE)] == ["second", "first"]
+
+
 async def test_one_that_was_away_comes_back_behind_those_that_stayed() -> None:
     first, second = Shelf("first", URI), Shelf("second", URI)
     gateway = serving(first, second)

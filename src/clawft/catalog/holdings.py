@@ -25,9 +25,12 @@ def root_of(template: str) -> str:
 
 
 def roots_of(templates: Iterable[str]) -> tuple[str, ...]:
-    """The same for all of them, in order; none begins with another, so that one look finds the one that fits."""
+    """The same for all of them, in order; none begins with another, so that one look finds the one that fits.
+
+    One that stands for URIs of every kind claims none of them: `{+uri}` is whatever nobody else has.
+    """
     roots: list[str] = []
-    for root in sorted({root_of(template) for template in templates}):
+    for root in sorted({root for root in map(root_of, templates) if ":" in root}):
         if not roots or not root.startswith(roots[-1]):
             roots.append(root)
     return tuple(roots)

@@ -133,7 +133,7 @@ class Resources:
     async def _find_and_read(self, uri: str, by: Reader, owner: str = "") -> tuple[Origin, bytes]:
         wrapped = uris.unwrap(uri)
         whose, native = wrapped or (owner, uri)
-        for known, provider in self._asked(by.caller):
+        for known, provider in self._asked(native, by.caller):
             if whose not in ("", known.owner):
                 continue
             read = await self._read(known, provider, native, by)
@@ -197,7 +197,7 @@ class Resources:
             spell = self._spell(known, by.caller, native, asked) or _as_it_is
             changed(spell(changed_uri), more)
 
-        for known, provider in self._asked(by.caller):
+        for known, provider in self._asked(native, by.caller):
             if whose not in ("", known.owner):
                 continue
             if tells(provider):
@@ -268,9 +268,9 @@ class Resources:
         """In the order in which they are listed."""
         return self._reached(self._roster.of(caller), caller)
 
-    def _asked(self, caller: Caller) -> Iterator[tuple[RegisteredProvider, ResourceProvider]]:
+    def _asked(self, uri: str, caller: Caller) -> Iterator[tuple[RegisteredProvider, ResourceProvider]]:
         """In the order in which they are asked."""
-        return self._reached(self._shared.oldest_first(caller), caller)
+        return self._reached(self._shared.in_turn(uri, caller), caller)
 
     def _reached(
         self, providers: Iterable[RegisteredProvider], caller: Caller

@@ -47,6 +47,12 @@ class _Crowd:
     def is_shared(self) -> bool:
         return is_shared(self.held)
 
+    def in_turn(self, uri: str) -> list[RegisteredProvider]:
+        """The oldest first. A server that may have it only as it may have everything is asked last."""
+        with_held = list(zip(self.members, self.held, strict=True))
+        with_held.sort(key=lambda each: bool(each[0].origin.server) and not each[1].may_have(uri))
+        return [known for known, _ in with_held]
+
     def held_by(self, namespace: str) -> Holdings | None:
         at = self._at.get(namespace)
         return self.held[at] if at is not None else None
@@ -113,9 +119,9 @@ class SharedUris:
     def _whose(self, caller: Caller) -> str:
         return caller.proof if self._roster.personal else ""
 
-    def oldest_first(self, caller: Caller) -> Sequence[RegisteredProvider]:
+    def in_turn(self, uri: str, caller: Caller) -> Sequence[RegisteredProvider]:
         """Providers of resources, in the order in which they are asked for a bare URI."""
-        return self._crowd(caller).members
+        return self._crowd(caller).in_turn(uri)
 
     def has_pages(self) -> bool:
         """Does any provider have tools that are shown with a page?"""
