@@ -254,7 +254,7 @@ class Gateway:
     ) -> Reply:
         """Run one tool through its guards. A tool that fails gives a reply with `is_error`; an unknown one raises."""
         self.calls += 1
-        entry = self.tools.find(name, caller) or await self._find_late(name, caller)
+        entry = self.tools.find(name, caller) or await self._find_soon(name, caller)
         if entry is None:
             return await self._missing(Call(caller, name, _NO_TOOL, _NOWHERE, arguments, asked=name))
         call = Call(caller, entry.canonical, entry.tool, entry.origin, arguments, meta, talk or _SILENT, name, more)
@@ -267,19 +267,17 @@ class Gateway:
 
     async def _hidden(self, call: Call) -> Reply:
         """Told as late as of a tool that nobody has, so that the time it takes does not tell them apart either."""
-        await self._find_late("", call.caller)
+        await self._find_soon("", call.caller)
         return await self._not_there(call)
 
-    async def _find_late(self, name: str, caller: Caller) -> CatalogEntry | None:
-        """A tool that is not there yet may be on a list that its server has just changed."""
-        if self.newcomers is None or not self.newcomers.changing:
-            return await self._find_soon(name, caller)
-        await self.newcomers.lists()
-        return self.tools.find(name, caller) or await self._find_soon(name, caller)
-
     async def _find_soon(self, name: str, caller: Caller) -> CatalogEntry | None:
-        """A tool that is not there yet may come with a server, or with what this caller has of its own."""
+        """A tool that is not there yet may come with a server, with a list that one has just changed, or with what this
+        caller has of its own.
+        """
         entry: CatalogEntry | None = None
+        if self.newcomers is not None and self.newcomers.changing:
+            await self.newcomers.lists()
+            entry = self.tools.find(name, caller)
         while entry is None and self.newcomers is not None and self.newcomers.awaited:
             await self.newcomers.next()
             entry = self.tools.find(name, caller)
