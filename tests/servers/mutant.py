@@ -15,6 +15,8 @@ Json = dict[str, Any]
 Path = tuple[str | int, ...]
 
 JUNK: list[Any] = [None, True, -1, 1.5, 10**400, "", "x", [], {}, [None], [5], ["x"], [{}], {"x": 5}]
+DEEP: Any = json.loads("[" * 250 + "]" * 250)
+"""Allowed, and more than some clients read."""
 REGARD = {"audience": ["user", "assistant"], "priority": 0.5, "lastModified": "2026-01-01T00:00:00Z"}
 ICONS = [{"src": "https://a.example/i.png", "mimeType": "image/png", "sizes": ["48x48"], "theme": "light"}]
 DESCRIBED: Json = {"title": "t", "description": "d", "icons": ICONS, "_meta": {"a/b": 1}}
@@ -92,7 +94,9 @@ def mutations(whole: Json) -> list[Json]:
     """The whole one, and all those in which one thing is wrong; each with a name of its own."""
     wrong = [changed(whole, at, junk) for at in paths(whole) for junk in JUNK]
     missing = [changed(whole, at) for at in paths(whole)]
-    named = (json.dumps(one).replace("NAME", f"m{number}") for number, one in enumerate([whole, *wrong, *missing]))
+    deep = changed(whole, ("_meta", "a/b"), DEEP)
+    all = [whole, *wrong, *missing, deep]
+    named = (json.dumps(one).replace("NAME", f"m{number}") for number, one in enumerate(all))
     return [json.loads(one) for one in named]
 
 

@@ -4,10 +4,9 @@ import json
 import subprocess
 from typing import Any
 
-import msgspec
 import pytest
 
-from clawft.wire.schemas import MAX_DEPTH, check_numbers, flaw_of
+from clawft.wire.schemas import MAX_DEPTH, flaw_of
 from tests import peers
 from tests.requirements import requirement
 
@@ -112,12 +111,3 @@ def test_all_that_have_none_are_compiled_by_what_the_clients_use() -> None:
     )
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout) == [""] * len(GOOD)
-
-
-@requirement("SESS-09")
-def test_numbers_beyond_floating_point_are_found_wherever_they_stand() -> None:
-    for fine in (b"1e99", b'"1e400"', b"12345678901234567890123", b"1e-400", b"9" * 300):
-        check_numbers(b'{"a":[{"b":%b}]}' % fine)
-    for large in (b"1e400", b"-1E+999", b"9" * 310, b"9" * 250 + b"e99"):
-        with pytest.raises(msgspec.DecodeError):
-            check_numbers(b'{"a":[{"b":%b}]}' % large)

@@ -7,7 +7,6 @@ out costs nobody anything.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
@@ -16,42 +15,6 @@ import msgspec
 
 MAX_DEPTH = 64
 MAX_PATTERN_CHARS = 1_000
-
-_LARGE = rb"[0-9](?:[eE]\+?[0-9]{3}|[0-9]{199})"
-"""How a number may begin that is beyond what floating point can hold."""
-_FEWEST_DIGITS = 4
-_NO_DIGITS = bytes(set(range(256)) - set(b"0123456789"))
-
-
-def check_numbers(wire: bytes) -> None:
-    """Raises DecodeError for a number so large that clients who read it in floating point have none."""
-    if not _may_have_large(wire):
-        return
-    if any(math.isinf(number) for number in _numbers(msgspec.json.decode(wire))):
-        raise msgspec.DecodeError("a number in it is too large for most clients")
-
-
-def _may_have_large(wire: bytes) -> bool:
-    """Most have few digits, which is told at once."""
-    return len(wire.translate(None, _NO_DIGITS)) >= _FEWEST_DIGITS and re.search(_LARGE, wire) is not None
-
-
-def _numbers(value: Any) -> Iterator[float]:
-    if isinstance(value, dict):
-        for each in cast("dict[str, Any]", value).values():
-            yield from _numbers(each)
-    elif isinstance(value, list):
-        for each in cast("list[Any]", value):
-            yield from _numbers(each)
-    elif isinstance(value, int | float):
-        yield _as_float(value)
-
-
-def _as_float(number: float) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf
 
 
 def flaw_of(wire: bytes) -> str:

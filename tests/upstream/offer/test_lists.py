@@ -25,6 +25,8 @@ from clawft.upstream.pool import Pool
 from clawft.upstream.session.paging import MAX_ITEMS
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.ways import ways_to
+from clawft.wire.legible import MAX_LEVELS
+from tests.nesting import TOO_DEEP, nested
 from tests.requirements import requirement
 from tests.servers.web import Asked, serve
 from tests.upstream.support import Tables, answers, pool, table, tool, until
@@ -324,9 +326,15 @@ async def test_a_list_that_is_none_over_http_costs_that_list_alone(tmp_path: Pat
 
 # ── lists that cannot be read as a whole ─────────────────────────────────────────────────────────────────────────────
 
-DEEP = '{"name":"deep","x":' + '{"a":' * 1_000 + "1" + "}" * 1_001
+DEEP = f'{{"name":"deep","x":{nested(TOO_DEEP)}}}'
+"""Nobody reads a list with it, and we leave it out."""
+DEEPER = f'{{"name":"deep","uri":"x://deep","uriTemplate":"x://deep","x":{nested(MAX_LEVELS)}}}'
+"""We read it, and many a client of ours would not."""
 MANY = 36_000
-TOO_DEEP = "an entry of its {0} was left out: deep is nested too deeply"
+LEFT_OUT = {
+    DEEP: "an entry of its {0} was left out: deep is nested too deeply",
+    DEEPER: "an entry of its {0} was left out: deep: it is nested too deeply for most clients, which read 100 levels",
+}
 ENTRIES = {
     "tools": '{"name":"a","inputSchema":{"type":"object"}}',
     "prompts": '{"name":"a"}',
@@ -359,13 +367,16 @@ async def _offered(folder: Path, lists: dict[str, str], stream: bool) -> Pool:
 
 @requirement("SESS-09", "QUAL-03")
 @pytest.mark.parametrize("stream", [True, False])
-async def test_an_entry_that_is_nested_too_deeply_costs_that_entry_of_any_list(tmp_path: Path, stream: bool) -> None:
-    p = await _offered(tmp_path, {member: f"{entry},{DEEP}" for member, entry in ENTRIES.items()}, stream)
+@pytest.mark.parametrize("deep", LEFT_OUT, ids=["nobody", "few"])
+async def test_an_entry_that_is_nested_too_deeply_costs_that_entry_of_any_list(
+    tmp_path: Path, deep: str, stream: bool
+) -> None:
+    p = await _offered(tmp_path, {member: f"{entry},{deep}" for member, entry in ENTRIES.items()}, stream)
     offered, status = p.find("a").answers, p.server_status("a")
     await p.close()
     assert offered is not None
     assert [len(getattr(offered, part)) for part in server_offer.PARTS] == [1, 1, 1, 1]
-    assert list(status.left_out) == [TOO_DEEP.format(part) for part in server_offer.PARTS]
+    assert list(status.left_out) == [LEFT_OUT[deep].format(part) for part in server_offer.PARTS]
 
 
 @requirement("SESS-09", "QUAL-12")

@@ -8,10 +8,8 @@ from clawft.wire.jsonrpc import writing
 from clawft.wire.jsonrpc.batches import decode_batch
 from clawft.wire.jsonrpc.messages import Failure, Message, Notification, Request, Response
 from clawft.wire.jsonrpc.reading import decode
+from tests.nesting import TOO_DEEP
 from tests.requirements import requirement
-
-TOO_DEEP = 1_000_000
-"""Levels. From Python 3.12 on some thousands are read, from 3.14 on as many as the stack has room for."""
 
 
 @requirement("WIRE-01", "S2-P1-01", "S4-TR-01")

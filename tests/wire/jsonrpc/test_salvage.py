@@ -12,9 +12,10 @@ from clawft.wire.jsonrpc import reading, salvage
 from clawft.wire.jsonrpc.messages import UNREAD
 from clawft.wire.jsonrpc.salvage import MAX_ENTRIES, read_salvaged, salvaged
 from tests.growth import grows_linearly
+from tests.nesting import TOO_DEEP, nested
 from tests.requirements import requirement
 
-DEEP = '{"name":"deep","inputSchema":' + '{"a":' * 1_000 + "1" + "}" * 1_001
+DEEP = f'{{"name":"deep","inputSchema":{nested(TOO_DEEP)}}}'
 TOLD = "deep is nested too deeply"
 
 values = st.recursive(

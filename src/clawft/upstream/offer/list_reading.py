@@ -20,8 +20,8 @@ from clawft.model import ForeignPrompt, ForeignResource, ForeignTemplate, Tool
 from clawft.upstream.offer.definition import read_tool
 from clawft.upstream.offer.room import RoomPlace
 from clawft.upstream.session.paging import MAX_LIST_BYTES
+from clawft.wire.legible import check_legible
 from clawft.wire.methods import METHODS
-from clawft.wire.schemas import check_numbers
 from clawft.wire.shapes import read_mended
 
 MAX_ITEM_BYTES = 256 * 1024
@@ -224,8 +224,12 @@ class ListReading(Generic[T]):
 
 def _told(wire: bytes, wrong: Exception) -> str:
     """A text in the place of an entry may say itself why it is there, see `salvage`."""
-    is_told = wire.endswith(_TOLD) and len(wire) <= 2 * MAX_TOLD_CHARS
-    return msgspec.json.decode(wire, type=str) if is_told else str(wrong)
+    from clawft.wire.jsonrpc.salvage import name_in  # most entries can be read
+
+    if wire.endswith(_TOLD) and len(wire) <= 2 * MAX_TOLD_CHARS:
+        return msgspec.json.decode(wire, type=str)
+    name = name_in(wire).decode()
+    return f"{name}: {wrong}" if name else str(wrong)
 
 
 _TOLD = b' is nested too deeply"'
@@ -262,7 +266,7 @@ _MIRRORED = 2
 def read_resource(raw: bytes) -> ForeignResource:
     from clawft.wire.resources_and_prompts import Resource  # most servers have nothing but tools
 
-    check_numbers(raw)
+    check_legible(raw)
     wire, view = read_mended(raw, Resource)
     return ForeignResource(view.uri, wire)
 
@@ -270,7 +274,7 @@ def read_resource(raw: bytes) -> ForeignResource:
 def read_template(raw: bytes) -> ForeignTemplate:
     from clawft.wire.resources_and_prompts import ResourceTemplate  # as above
 
-    check_numbers(raw)
+    check_legible(raw)
     wire, view = read_mended(raw, ResourceTemplate)
     return ForeignTemplate(view.uri_template, wire)
 
@@ -278,7 +282,7 @@ def read_template(raw: bytes) -> ForeignTemplate:
 def read_prompt(raw: bytes) -> ForeignPrompt:
     from clawft.wire.resources_and_prompts import Prompt  # as above
 
-    check_numbers(raw)
+    check_legible(raw)
     wire, view = read_mended(raw, Prompt)
     return ForeignPrompt(view.name, wire)
 

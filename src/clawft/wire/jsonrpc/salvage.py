@@ -15,11 +15,10 @@ from msgspec import Raw, Struct
 from clawft.errors import ParseError
 from clawft.wire.jsonrpc.messages import UNREAD, Response, copied
 from clawft.wire.jsonrpc.reading import check_utf8
+from clawft.wire.legible import MAX_LEVELS
 
 MAX_ENTRIES = 10_000
 """Of a list that are kept; the others are counted."""
-MAX_DEPTH = 900
-"""Levels of an entry; a deeper one is replaced."""
 MAX_STEPS = 500_000
 """From bracket to bracket, through one list: some tenths of a second. A list with more is not taken apart."""
 
@@ -111,7 +110,7 @@ class _Entries:
         while found := step(self._answer, self.at):
             opened, closed = found.end(1), found.end(2) - found.end(1)
             depth += opened - self.at
-            self._is_deep = self._is_deep or depth > MAX_DEPTH
+            self._is_deep = self._is_deep or depth > MAX_LEVELS
             if closed >= depth:
                 return self._go_to(opened + depth)
             depth -= closed
@@ -127,5 +126,10 @@ def _end_of(pattern: bytes, answer: bytes, at: int) -> int:
 
 def _instead_of(answer: bytes, begin: int) -> bytes:
     """A text, which is no entry of any list, and says why."""
-    name = re.compile(_NAMED).match(answer, begin)
-    return b'"%b is nested too deeply"' % (name[1] if name else b"it")
+    return b'"%b is nested too deeply"' % (name_in(answer, begin) or b"it")
+
+
+def name_in(text: bytes, begin: int = 0) -> bytes:
+    """What the entry that begins there is called; empty if it does not say so first, or in odd characters."""
+    name = re.compile(_NAMED).match(text, begin)
+    return name[1] if name else b""

@@ -1,0 +1,60 @@
+"""What every client can read."""
+
+import json
+from typing import Any, cast
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_core import from_json
+
+from clawft.wire.legible import MAX_LEVELS, check_legible, is_deeper
+from tests.requirements import requirement
+
+values = st.recursive(
+    st.none() | st.integers() | st.text(st.sampled_from('a"\\\\{}[]'), max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=20,
+)
+
+
+def depth_of(value: Any) -> int:
+    if isinstance(value, dict):
+        value = list(cast("dict[str, Any]", value).values())
+    return 1 + max(map(depth_of, cast("list[Any]", value)), default=0) if isinstance(value, list) else 0
+
+
+@requirement("SESS-09", "QUAL-03")
+@given(values, st.integers(0, 6), st.booleans())
+def test_it_is_as_deep_as_it_is_whatever_its_texts_hold(value: Any, levels: int, ascii: bool) -> None:
+    assert is_deeper(json.dumps(value, ensure_ascii=ascii).encode(), levels) == (depth_of(value) > levels)
+
+
+def nested(levels: int) -> bytes:
+    return b'{"a":' * levels + b"1" + b"}" * levels
+
+
+@requirement("SESS-09", "QUAL-03")
+def test_what_is_deeper_than_most_clients_go_is_refused() -> None:
+    check_legible(nested(MAX_LEVELS))
+    check_legible(b"[" + b",".join([b'{"a":[]}'] * 1_000) + b"]")
+    with pytest.raises(msgspec.DecodeError, match="nested too deeply for most clients, which read 100 levels"):
+        check_legible(nested(MAX_LEVELS + 1))
+
+
+@requirement("SESS-09", "QUAL-03")
+def test_the_official_client_reads_no_deeper_than_twice_that() -> None:
+    """So that the bound is one that somebody needs."""
+    from_json(nested(MAX_LEVELS + 20))
+    with pytest.raises(ValueError, match="recursion limit"):
+        from_json(nested(2 * MAX_LEVELS + 1))
+
+
+@requirement("SESS-09")
+def test_numbers_beyond_floating_point_are_found_wherever_they_stand() -> None:
+    for fine in (b"1e99", b'"1e400"', b"12345678901234567890123", b"1e-400", b"9" * 300):
+        check_legible(b'{"a":[{"b":%b}]}' % fine)
+    for large in (b"1e400", b"-1E+999", b"9" * 310, b"9" * 250 + b"e99"):
+        with pytest.raises(msgspec.DecodeError):
+            check_legible(b'{"a":[{"b":%b}]}' % large)
