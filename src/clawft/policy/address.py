@@ -92,7 +92,12 @@ def is_loopback(host: str) -> bool:
     if name != "localhost" and ":" not in name and not looks_numeric(name):
         return False
     addresses = [_parse(address) for address in literal_addresses(name)]
-    return bool(addresses) and all(address is not None and address.is_loopback for address in addresses)
+    return bool(addresses) and all(map(_is_loopback, addresses))
+
+
+def _is_loopback(address: "Address | None") -> bool:
+    """One in an envelope is another: up to Python 3.12 it counts as none, from then on as what is in it."""
+    return address is not None and address.is_loopback and getattr(address, "ipv4_mapped", None) is None
 
 
 def _ipv4_readings(name: str) -> tuple[str, ...]:

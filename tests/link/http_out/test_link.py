@@ -23,6 +23,7 @@ from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.ways import ways_to
 from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
+from tests.nesting import TOO_DEEP, nested
 from tests.requirements import requirement
 from tests.servers.web import Asked, Respond, Web, serve
 from tests.upstream.support import until
@@ -455,7 +456,7 @@ async def test_a_message_above_the_bound_of_its_server_names_the_key(
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_only_of_a_list_that_is_asked_for_a_part_is_taken(streamed: bool) -> None:
     """Of anything else a part would be another answer."""
-    body = '{"jsonrpc":"2.0","id":%d,"result":{"tools":[' + "[" * 2_000 + "]" * 2_000 + "]}}"
+    body = '{"jsonrpc":"2.0","id":%d,"result":{"tools":[' + nested(TOO_DEEP) + "]}}"
 
     async def respond(asked: Asked) -> web.StreamResponse:
         message = body % asked.message["id"]
