@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import IO, cast
 
+from clawft.link.lone_line import LoneLine, descriptor_of, write_at_once
 from clawft.link.share.heap import keep_large_blocks
 from clawft.link.share.turns import ALONE_FROM, TURNS, LinkSender, Turn
 from clawft.link.share.unread import PACE_BYTES, Taker
@@ -63,7 +64,10 @@ class LineReader(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if len(data) >= LARGE_READ:
             keep_large_blocks()
-        self._hand_over(self._framer.feed(data))
+        lines = self._framer.feed(data)
+        LoneLine.here = len(lines) == 1
+        self._hand_over(lines)
+        LoneLine.here = False
         if self._turn is not None and (self._framer.held >= ALONE_FROM or self._turn.size):
             self._take_turn(self._turn)
         if self._framer.blank > MANY_BLANK:
@@ -166,6 +170,7 @@ class LineWriter(asyncio.BaseProtocol):
         self._lines: list[bytes] = []
         self._waiting = 0
         self._transport: asyncio.WriteTransport | None = None
+        self._descriptor: int | None = None
         self._reader: LineReader | None = None
         self._taker: Taker | None = None
         self._drained = asyncio.Event()
@@ -178,6 +183,7 @@ class LineWriter(asyncio.BaseProtocol):
 
     def attach(self, transport: asyncio.WriteTransport) -> None:
         self._transport = transport
+        self._descriptor = descriptor_of(transport)
         transport.set_write_buffer_limits(high=PAUSE_READING_ABOVE if self._taker is None else PACE_BYTES)
 
     def throttle(self, reader: LineReader) -> None:
@@ -191,7 +197,7 @@ class LineWriter(asyncio.BaseProtocol):
     def write(self, message: bytes) -> None:
         lines = self._lines
         if not lines:
-            if self.broken.done():
+            if self.broken.done() or (LoneLine.here and self._is_written(message)):
                 return
             self._loop.call_soon(self._flush)
         lines.append(message)
@@ -200,6 +206,13 @@ class LineWriter(asyncio.BaseProtocol):
             self.full = True
             if self._reader is not None:  # lines that were read already would be answered before anybody looks again
                 self._reader.hold(_TURN)
+
+    def _is_written(self, message: bytes) -> bool:
+        """Whether it is out already; what follows it is collected as ever."""
+        LoneLine.here = False
+        if self._descriptor is None or self._transport is None:
+            return False
+        return write_at_once(join_lines([message]), self._descriptor, self._transport)
 
     def unread(self) -> int:
         """Bytes that the other side has not taken yet."""
