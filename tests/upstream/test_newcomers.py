@@ -5,10 +5,12 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from clawft.upstream.newcomers import WAITED_CHANGES, Newcomers
+from clawft.upstream.upstream import Upstream
 from tests.requirements import requirement
 from tests.security.siege import honest
 from tests.servers.pipe import Json, Pipe, call, mcp_server, modern_meta, request, text_of
@@ -143,6 +145,35 @@ async def test_a_list_that_does_not_come_is_not_waited_for_long(monkeypatch: pyt
     await on_their_way.lists()
     assert not reading.done()
     reading.cancel()
+
+
+class Coming:
+    """As far as it is known to whoever waits for it."""
+
+    answers = None
+
+    def __init__(self) -> None:
+        self.tried = asyncio.Event()
+
+
+@requirement("POOL-15")
+async def test_where_ever_more_servers_come_nobody_waits_longer_than_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clawft.upstream.newcomers.WAIT_SECONDS", 0.05)
+    on_their_way = Newcomers()
+
+    async def come() -> None:
+        while True:
+            on_their_way.expect(cast("Upstream", Coming()))
+            await asyncio.sleep(0.01)
+
+    coming = asyncio.create_task(come())
+    await asyncio.sleep(0)
+    async with asyncio.timeout(PATIENT_S):
+        await on_their_way.all()
+    more = on_their_way.awaited
+    assert more
+    coming.cancel()
+    on_their_way.close()
 
 
 @requirement("POOL-09")

@@ -213,12 +213,12 @@ def _call_tool(gateway: Gateway, caller: Caller, target: CallTarget, talk: Talk)
 
 
 async def _get_prompt(gateway: Gateway, caller: Caller, target: CallTarget, talk: Talk) -> Reply:
-    await gateway.settle(caller)
+    await gateway.settle_without(lambda: gateway.prompts.has(target.name, caller), caller)
     return Reply(await gateway.prompts.get(caller, target.name, target.arguments, talk, target.meta, target.more))
 
 
 async def _read_resource(gateway: Gateway, caller: Caller, target: CallTarget, talk: Talk) -> Reply:
-    await gateway.settle(caller)
+    await gateway.settle_without(lambda: gateway.resources.has(target.name, caller), caller)
     return Reply(await gateway.resources.read_noted(target.name, Reader(caller, talk, target.meta, target.more)))
 
 
@@ -253,8 +253,8 @@ async def complete(gateway: Gateway, caller: Caller, params: bytes) -> bytes:
         told = msgspec.json.decode(params or EMPTY_OBJECT, type=_CompleteParams)
     except msgspec.DecodeError as wrong:
         raise BadParams(f"completion/complete: {wrong}") from None
-    await gateway.settle(caller)
     asked = Completing(told.ref, told.argument.name, told.argument.value, told.context.arguments, params, caller)
+    await gateway.settle_without(lambda: gateway.prompts.completes(asked), caller)
     found = await gateway.prompts.complete(caller, asked)
     if isinstance(found, ForeignCompletion):
         return found.raw

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # which start through us
@@ -50,6 +51,13 @@ class Newcomers:
     async def next(self) -> None:
         """Back when one of them is there, or is not waited for any longer."""
         await self._fewer.wait()
+
+    async def all(self) -> None:
+        """Back when none of them is waited for any longer; where ever more of them come, after as long as for one."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(WAIT_SECONDS):
+                while self.awaited:
+                    await self.next()
 
     def expect_lists(self, server: str, reading: asyncio.Task[object]) -> None:
         """It says that they have changed, and they are read again."""
