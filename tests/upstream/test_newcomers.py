@@ -144,7 +144,29 @@ async def test_a_list_that_does_not_come_is_not_waited_for_long(monkeypatch: pyt
     on_their_way.expect_lists("slow", reading := asyncio.create_task(asyncio.Event().wait()))
     await on_their_way.lists()
     assert not reading.done()
+    still = on_their_way.changing
+    assert not still  # nor by the next who asks
     reading.cancel()
+
+
+@requirement("POOL-08", "POOL-15")
+async def test_a_server_whose_lists_were_waited_for_in_vain_holds_up_nobody_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("clawft.upstream.newcomers.WAIT_SECONDS", 0.01)
+    on_their_way, go = Newcomers(), asyncio.Event()
+    on_their_way.expect_lists("slow", reading := asyncio.create_task(go.wait()))
+    await on_their_way.lists()
+    go.set()
+    await reading
+    await asyncio.sleep(0)
+    waited: list[bool] = []
+    for name in ("slow", "another"):
+        on_their_way.expect_lists(name, again := asyncio.create_task(asyncio.sleep(0)))
+        waited.append(on_their_way.changing)
+        await again
+        await asyncio.sleep(0)
+    assert waited == [False, True]
 
 
 class Coming:
