@@ -9,7 +9,7 @@ import pytest
 from clawft.gateway.offer.bookmark import bookmark, reading_on
 from clawft.model import Tool
 from clawft.provider.base import Changes
-from tests.gateway.support import Demo, Pipe, echo, pipe, serving
+from tests.gateway.support import Demo, Late, Pipe, echo, modern, pipe, serving
 from tests.requirements import requirement
 
 OWNERS = ["a", "b", "b", "b", "c", "c"]
@@ -52,6 +52,22 @@ async def test_a_server_that_changes_its_list_between_two_pages_hides_nobody_els
             names += more
     assert [name for name in names if name.startswith("steady")] == ["steady__one", "steady__two", "steady__three"]
     assert len(names) == len(set(names))
+
+
+@requirement("POOL-15")
+@pytest.mark.parametrize("stateless", [False, True], ids=["handshake", "stateless"])
+async def test_who_reads_on_waits_for_nothing_that_is_on_its_way(*, stateless: bool) -> None:
+    gateway = serving(Fickle("fickle"), page_size=4)
+    params = modern() if stateless else {}
+    async with pipe(gateway) as caller:
+        if not stateless:
+            await caller.initialize()
+        cursor = (await caller.ask("tools/list", params))["result"]["nextCursor"]
+        gateway.newcomers = late = Late()
+        more = await caller.ask("tools/list", {**params, "cursor": cursor})
+        assert (len(more["result"]["tools"]), late.waits) == (1, 0)
+        await caller.ask("tools/list", params)
+        assert late.waits == 1
 
 
 @pytest.mark.parametrize("passed", range(1, len(OWNERS) + 1))

@@ -145,6 +145,18 @@ def list_page(
     return gateway.pages.page(kind.member, audience_of(caller), read_cursor(params), listed, finish)
 
 
+async def page_soon(
+    gateway: Gateway, caller: Caller, method: str, params: bytes, finish: Callable[[bytes], bytes] = bytes
+) -> bytes:
+    """The same. Who begins a list waits a moment for what is on its way; who reads on has waited.
+
+    What is only one person's may have gone since, and comes back for each page.
+    """
+    if not gateway.is_settled(caller) and (caller.proof or read_cursor(params) is None):
+        await gateway.settle_lists(caller)
+    return list_page(gateway, caller, method, params, finish)
+
+
 # ── calls that may ask back ──────────────────────────────────────────────────────────────────────────────────────────
 
 
