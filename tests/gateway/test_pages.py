@@ -75,6 +75,15 @@ def test_where_nothing_has_changed_one_reads_on_behind_the_last(passed: int) -> 
     assert reading_on(OWNERS, bookmark(OWNERS, passed)) == passed
 
 
+@pytest.mark.parametrize(
+    ("now", "begin"),
+    [(["a", "c", "c"], 1), (["c", "c"], 0), (["b", "c"], 1), (["a", "a", "b", "c"], 3), (["c", "b", "d"], 2), ([], 0)],
+)
+def test_where_owners_are_gone_one_reads_on_behind_those_before(now: list[str], begin: int) -> None:
+    """As far as they are still there."""
+    assert reading_on(now, bookmark(OWNERS, 3)) == begin
+
+
 def test_what_an_owner_has_need_not_stand_together() -> None:
     mixed = ["a", "b", "a", "b", "a"]
     assert [reading_on(mixed, bookmark(mixed, passed)) for passed in range(1, 6)] == [1, 2, 3, 4, 5]

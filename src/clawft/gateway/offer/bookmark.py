@@ -10,21 +10,27 @@ from msgspec import Struct
 class Bookmark(Struct, frozen=True, array_like=True):
     """Behind which item a page ended."""
 
-    passed: int
-    """How many had been read."""
     own: int
-    """How many of them were of the same owner as the last."""
-    owner: str
+    """How many were read of the last one's owner."""
+    owners: tuple[str, ...]
+    """Of whom something was read, the last first."""
 
 
 def bookmark(owners: Sequence[str], passed: int) -> Bookmark:
-    owner = owners[passed - 1]
-    return Bookmark(passed, sum(each == owner for each in owners[:passed]), owner)
+    read = owners[:passed]
+    return Bookmark(read.count(read[-1]), tuple(dict.fromkeys(reversed(read))))
 
 
 def reading_on(owners: Sequence[str], mark: Bookmark) -> int:
-    """Where the rest begins, though owners may have more or fewer items than before, or be gone."""
-    own = [at for at, each in enumerate(owners) if each == mark.owner]
-    if own:
-        return own[min(mark.own, len(own)) - 1] + 1
-    return mark.passed - mark.own
+    """Where the rest begins, though owners may have more or fewer items than before, or be gone.
+
+    Behind what was read of the last; if that one is gone, behind the one before.
+    """
+    places: dict[str, list[int]] = {owner: [] for owner in mark.owners}
+    for at, owner in enumerate(owners):
+        if owner in places:
+            places[owner].append(at)
+    last, *earlier = mark.owners
+    if places[last]:
+        return places[last][: mark.own][-1] + 1
+    return next((places[owner][-1] + 1 for owner in earlier if places[owner]), 0)
