@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from clawft.upstream.newcomers import WAITED_CHANGES, Newcomers
+from clawft.upstream.newcomers import WAIT_SECONDS, WAITED_CHANGES, Newcomers
 from clawft.upstream.upstream import Upstream
 from tests.requirements import requirement
 from tests.security.siege import honest
@@ -147,6 +147,19 @@ async def test_a_list_that_does_not_come_is_not_waited_for_long(monkeypatch: pyt
     still = on_their_way.changing
     assert not still  # nor by the next who asks
     reading.cancel()
+
+
+@requirement("POOL-08", "POOL-15")
+async def test_where_list_after_list_changes_nobody_waits_for_more_than_those_on_their_way_now() -> None:
+    on_their_way, first, never = Newcomers(), asyncio.Event(), asyncio.Event()
+    on_their_way.expect_lists("one", asyncio.create_task(first.wait()))
+    waiting = asyncio.create_task(on_their_way.lists())
+    await asyncio.sleep(0)
+    on_their_way.expect_lists("another", later := asyncio.create_task(never.wait()))
+    first.set()
+    async with asyncio.timeout(WAIT_SECONDS / 2):
+        await waiting
+    later.cancel()
 
 
 @requirement("POOL-08", "POOL-15")

@@ -81,10 +81,10 @@ class Newcomers:
 
     async def lists(self) -> None:
         """Back when those are there that are on their way now, or are not waited for any longer."""
-        while self.changing:
-            now = time.monotonic()
-            waited = {reading: until for reading, until in self._changing.items() if until > now}
-            await asyncio.wait(waited, timeout=min(waited.values()) - now)
+        now = time.monotonic()
+        waited = {reading: until for reading, until in self._changing.items() if until > now}
+        if waited:
+            await asyncio.wait(waited, timeout=max(waited.values()) - now)
 
     def close(self) -> None:
         for coming in self._coming:
