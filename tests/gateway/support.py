@@ -15,6 +15,7 @@ from clawft.guard.permission import Permission
 from clawft.guard.pipeline import Guard
 from clawft.model import Call, Caller, CallToolResult, Reply, Tool
 from clawft.provider.base import Changes
+from clawft.upstream.newcomers import Newcomers
 from clawft.wire.meta import CAPABILITIES, LOG_LEVEL, TASKS, VERSION
 
 SECONDS = 5.0
@@ -87,6 +88,19 @@ class Gate:
             self.cancelled.set()
             raise
         return Reply.text("through")
+
+
+class Late(Newcomers):
+    """One server is on its way, and has come as soon as somebody has waited for it."""
+
+    waits = 0
+
+    @property
+    def awaited(self) -> bool:
+        return not self.waits
+
+    async def next(self) -> None:
+        self.waits += 1
 
 
 async def soon(event: asyncio.Event) -> None:

@@ -17,8 +17,7 @@ from clawft.guard.permission import Permission
 from clawft.guard.result import ResultGuard
 from clawft.guard.security import Security
 from clawft.model import Call, Caller, Grant, Reply
-from clawft.upstream.newcomers import Newcomers
-from tests.gateway.support import Demo, Gate, Pipe, echo, modern, pipe, soon, texts
+from tests.gateway.support import Demo, Gate, Late, Pipe, echo, modern, pipe, soon, texts
 from tests.requirements import requirement
 
 
@@ -140,19 +139,6 @@ async def test_the_library_takes_the_same_way_as_a_pipe(home: Path, workspace: P
         reply = await made.app.gateway.call(made.app.caller, "demo__echo", b'{"command":"rm -rf /"}')
         assert reply.refused == "destroy-root"
         assert [line["verdict"] for line in await made.lines()] == ["deny:destroy-root"]
-
-
-class Late(Newcomers):
-    """One server is on its way, and has come as soon as somebody has waited for it."""
-
-    waits = 0
-
-    @property
-    def awaited(self) -> bool:
-        return not self.waits
-
-    async def next(self) -> None:
-        self.waits += 1
 
 
 @requirement("GUARD-07")

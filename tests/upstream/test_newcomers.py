@@ -5,10 +5,12 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from clawft.upstream.newcomers import WAITED_CHANGES, Newcomers
+from clawft.upstream.newcomers import WAIT_SECONDS, WAITED_CHANGES, Newcomers
+from clawft.upstream.upstream import Upstream
 from tests.requirements import requirement
 from tests.security.siege import honest
 from tests.servers.pipe import Json, Pipe, call, mcp_server, modern_meta, request, text_of
@@ -142,7 +144,71 @@ async def test_a_list_that_does_not_come_is_not_waited_for_long(monkeypatch: pyt
     on_their_way.expect_lists("slow", reading := asyncio.create_task(asyncio.Event().wait()))
     await on_their_way.lists()
     assert not reading.done()
+    still = on_their_way.changing
+    assert not still  # nor by the next who asks
     reading.cancel()
+
+
+@requirement("POOL-08", "POOL-15")
+async def test_where_list_after_list_changes_nobody_waits_for_more_than_those_on_their_way_now() -> None:
+    on_their_way, first, never = Newcomers(), asyncio.Event(), asyncio.Event()
+    on_their_way.expect_lists("one", asyncio.create_task(first.wait()))
+    waiting = asyncio.create_task(on_their_way.lists())
+    await asyncio.sleep(0)
+    on_their_way.expect_lists("another", later := asyncio.create_task(never.wait()))
+    first.set()
+    async with asyncio.timeout(WAIT_SECONDS / 2):
+        await waiting
+    later.cancel()
+
+
+@requirement("POOL-08", "POOL-15")
+async def test_a_server_whose_lists_were_waited_for_in_vain_holds_up_nobody_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("clawft.upstream.newcomers.WAIT_SECONDS", 0.01)
+    on_their_way, go = Newcomers(), asyncio.Event()
+    on_their_way.expect_lists("slow", reading := asyncio.create_task(go.wait()))
+    await on_their_way.lists()
+    go.set()
+    await reading
+    await asyncio.sleep(0)
+    waited: list[bool] = []
+    for name in ("slow", "another"):
+        on_their_way.expect_lists(name, again := asyncio.create_task(asyncio.sleep(0)))
+        waited.append(on_their_way.changing)
+        await again
+        await asyncio.sleep(0)
+    assert waited == [False, True]
+
+
+class Coming:
+    """As far as it is known to whoever waits for it."""
+
+    answers = None
+
+    def __init__(self) -> None:
+        self.tried = asyncio.Event()
+
+
+@requirement("POOL-15")
+async def test_where_ever_more_servers_come_nobody_waits_longer_than_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clawft.upstream.newcomers.WAIT_SECONDS", 0.05)
+    on_their_way = Newcomers()
+
+    async def come() -> None:
+        while True:
+            on_their_way.expect(cast("Upstream", Coming()))
+            await asyncio.sleep(0.01)
+
+    coming = asyncio.create_task(come())
+    await asyncio.sleep(0)
+    async with asyncio.timeout(PATIENT_S):
+        await on_their_way.all()
+    more = on_their_way.awaited
+    assert more
+    coming.cancel()
+    on_their_way.close()
 
 
 @requirement("POOL-09")

@@ -118,8 +118,7 @@ class Conversation:
         method = request.method
         dispatch.check_method(method, self.caller)
         if method in LISTS:
-            await self._gateway.settle_lists(self.caller)
-            return self._list(request)
+            return await dispatch.page_soon(self._gateway, self.caller, method, request.params)
         if method == "completion/complete":
             return await dispatch.complete(self._gateway, self.caller, request.params)
         quick = self._quick.get(method)

@@ -193,10 +193,15 @@ class Gateway:
 
     async def settle(self, caller: Caller) -> None:
         """Back when it is."""
-        while self.newcomers is not None and self.newcomers.awaited:
-            await self.newcomers.next()
+        if self.newcomers is not None and self.newcomers.awaited:
+            await self.newcomers.all()
         if caller.proof and self._roster.personal:
             await self._roster.personal.settle(caller)
+
+    async def settle_without(self, is_there: Callable[[], bool], caller: Caller) -> None:
+        """The same for whoever wants one thing: what is there waits for nobody."""
+        if not self.is_settled(caller) and not is_there():
+            await self.settle(caller)
 
     async def settle_lists(self, caller: Caller) -> None:
         """The same, and lists that servers have changed are read again: for whoever reads them."""

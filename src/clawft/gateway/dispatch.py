@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 from clawft.catalog.snapshot import CatalogEntry, rename
 from clawft.errors import BadParams, UnknownMethod
 from clawft.gateway.core import Gateway
-from clawft.gateway.offer.listing import read_cursor
+from clawft.gateway.offer.listing import Listed, read_cursor
 from clawft.gateway.offer.prompts import NamedPrompt
 from clawft.gateway.offer.resources import NamedResource, Reader, wire_of, wire_of_template
 from clawft.model import (
@@ -59,6 +59,15 @@ class _List(Struct, frozen=True):
     member: str
     items: Callable[[Gateway, Caller], Sequence[Any]]
     render: Callable[[Any, Revision], bytes]
+    owner: Callable[[Any], str]
+
+
+def _namespace(item: CatalogEntry | NamedPrompt) -> str:
+    return item.origin.namespace
+
+
+def _owner(item: NamedResource[Any]) -> str:
+    return item.owner
 
 
 def _tool(entry: CatalogEntry, revision: Revision) -> bytes:
@@ -99,11 +108,11 @@ def _template(named: NamedResource[ResourceTemplate | ForeignTemplate], revision
 
 
 LISTS = {
-    "tools/list": _List("tools", lambda gateway, caller: gateway.tools.listed(caller), _tool),
-    "prompts/list": _List("prompts", lambda gateway, caller: gateway.prompts.listed(caller), _prompt),
-    "resources/list": _List("resources", lambda gateway, caller: gateway.resources.named(caller), _resource),
+    "tools/list": _List("tools", lambda gateway, caller: gateway.tools.listed(caller), _tool, _namespace),
+    "prompts/list": _List("prompts", lambda gateway, caller: gateway.prompts.listed(caller), _prompt, _namespace),
+    "resources/list": _List("resources", lambda gateway, caller: gateway.resources.named(caller), _resource, _owner),
     "resources/templates/list": _List(
-        "resourceTemplates", lambda gateway, caller: gateway.resources.named_templates(caller), _template
+        "resourceTemplates", lambda gateway, caller: gateway.resources.named_templates(caller), _template, _owner
     ),
 }
 
@@ -126,10 +135,26 @@ def list_page(
     kind, revision = LISTS[method], REVISIONS[caller.revision]
     gateway.looked()
 
-    def items(begin: int) -> Iterator[bytes]:
-        return (kind.render(item, revision) for item in islice(kind.items(gateway, caller), begin, None))
+    def listed() -> Listed:
+        found = kind.items(gateway, caller)
+        return Listed(
+            lambda begin: (kind.render(item, revision) for item in islice(found, begin, None)),
+            lambda: [kind.owner(item) for item in found],
+        )
 
-    return gateway.pages.page(kind.member, audience_of(caller), read_cursor(params), items, finish)
+    return gateway.pages.page(kind.member, audience_of(caller), read_cursor(params), listed, finish)
+
+
+async def page_soon(
+    gateway: Gateway, caller: Caller, method: str, params: bytes, finish: Callable[[bytes], bytes] = bytes
+) -> bytes:
+    """The same. Who begins a list waits a moment for what is on its way; who reads on has waited.
+
+    What is only one person's may have gone since, and comes back for each page.
+    """
+    if not gateway.is_settled(caller) and (caller.proof or read_cursor(params) is None):
+        await gateway.settle_lists(caller)
+    return list_page(gateway, caller, method, params, finish)
 
 
 # ── calls that may ask back ──────────────────────────────────────────────────────────────────────────────────────────
@@ -213,12 +238,12 @@ def _call_tool(gateway: Gateway, caller: Caller, target: CallTarget, talk: Talk)
 
 
 async def _get_prompt(gateway: Gateway, caller: Caller, target: CallTarget, talk: Talk) -> Reply:
-    await gateway.settle(caller)
+    await gateway.settle_without(lambda: gateway.prompts.has(target.name, caller), caller)
     return Reply(await gateway.prompts.get(caller, target.name, target.arguments, talk, target.meta, target.more))
 
 
 async def _read_resource(gateway: Gateway, caller: Caller, target: CallTarget, talk: Talk) -> Reply:
-    await gateway.settle(caller)
+    await gateway.settle_without(lambda: gateway.resources.has(target.name, caller), caller)
     return Reply(await gateway.resources.read_noted(target.name, Reader(caller, talk, target.meta, target.more)))
 
 
@@ -253,8 +278,8 @@ async def complete(gateway: Gateway, caller: Caller, params: bytes) -> bytes:
         told = msgspec.json.decode(params or EMPTY_OBJECT, type=_CompleteParams)
     except msgspec.DecodeError as wrong:
         raise BadParams(f"completion/complete: {wrong}") from None
-    await gateway.settle(caller)
     asked = Completing(told.ref, told.argument.name, told.argument.value, told.context.arguments, params, caller)
+    await gateway.settle_without(lambda: gateway.prompts.completes(asked), caller)
     found = await gateway.prompts.complete(caller, asked)
     if isinstance(found, ForeignCompletion):
         return found.raw

@@ -115,8 +115,8 @@ class Exchange:
 
     async def _list(self, admitted: AdmittedRequest) -> bytes:
         method = admitted.request.method
-        await self._gateway.settle_lists(admitted.caller)
-        return dispatch.list_page(self._gateway, admitted.caller, method, admitted.request.params, self._finish_list)
+        params = admitted.request.params
+        return await dispatch.page_soon(self._gateway, admitted.caller, method, params, self._finish_list)
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -13,6 +13,7 @@ from functools import partial
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import all_of, audience_of
 from clawft.gateway.events import ListChanged, ListTopic
+from clawft.gateway.offer.listing import Listed
 from clawft.model import LOCAL, Caller
 
 log = logging.getLogger("clawft.gateway")
@@ -42,9 +43,11 @@ class SeenLists:
 
     def _face(self, topic: ListTopic) -> bytes:
         """A digest of the whole list; made once for all conversations of this audience."""
-        whole = partial(_digest, self._gateway, self._caller, topic)
+        whole = Listed(partial(_digest, self._gateway, self._caller, topic))
         try:
-            return self._gateway.pages.page(f"{topic.value} seen", audience_of(self._caller), None, whole, bytes)
+            return self._gateway.pages.page(
+                f"{topic.value} seen", audience_of(self._caller), None, lambda: whole, bytes
+            )
         except Exception:  # a provider that breaks; whoever asks for the list hears of it
             log.exception("the %s of a caller cannot be looked at", topic.value)
             return b""

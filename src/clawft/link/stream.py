@@ -16,6 +16,7 @@ from typing import IO, Any
 from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, WireError
 from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, is_list, said_beside, too_long
 from clawft.link.faults import Faults
+from clawft.link.first_id import before_first_id
 from clawft.link.lines import LineReader, LineWriter, grow, handed_over
 from clawft.link.patience import Patience
 from clawft.link.process import Child, Launch, Said, start
@@ -49,7 +50,7 @@ class StreamLink:
         self._launch = launch
         self._name = name or launch.command
         self._limit = limit
-        self._waiting: OpenAnswers[Response | Failure] = OpenAnswers()
+        self._waiting: OpenAnswers[Response | Failure] = OpenAnswers(before_first_id())
         self._closing = False
         self._broken: LinkError | None = None
         self._batches = False

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
+from clawft.errors import RequestTimeout
 from clawft.link.patience import Patience
 from clawft.model import Call, Question
 
 UNCLEAR = "unclear"
 """Several agents have calls in flight, and nothing tells whose question this is."""
+GIVEN_UP = (asyncio.CancelledError, RequestTimeout)
+"""How a call ends that nobody waits for any more, whatever its server does."""
+LEFT_SECONDS = 60.0
+"""How long a server may still want to know something for a call that was given up."""
+MAX_LEFT = 64
+"""People of whom that is remembered."""
 
 
 class QuestionTaker(Protocol):
@@ -79,16 +87,35 @@ class Flight(Patience):
         self.release()
 
 
-def whose(flights: Collection[Flight], stream: int | None) -> Flight | str | None:
+class LeftCalls:
+    """Whose calls were given up lately. A server need not have noticed, and may still ask something for one."""
+
+    def __init__(self) -> None:
+        self._until: dict[str, float] = {}
+
+    def note(self, flight: Flight) -> None:
+        person = flight.conversation[0]
+        self._until.pop(person, None)
+        self._until[person] = time.monotonic() + LEFT_SECONDS
+        if len(self._until) > MAX_LEFT:
+            del self._until[next(iter(self._until))]
+
+    def people(self) -> set[str]:
+        now = time.monotonic()
+        return {person for person, until in self._until.items() if until > now}
+
+
+def whose(flights: Collection[Flight], stream: int | None, left: Collection[str] = ()) -> Flight | str | None:
     """The call a question belongs to: UNCLEAR if that cannot be told, None if to none.
 
     The stream it came on says it. Without one (a pipe has none) it must come from one agent: which of its calls it is
     then matters little, as the same agent answers. Calls that wait for an answer already are not the first to ask
-    again; but a question is never shown to another person for that reason.
+    again; but a question is never shown to another person for that reason, nor because the call of the one it was for
+    was given up: `left` are people of whom that is so.
     """
     if stream is not None:
         return next((flight for flight in flights if flight.stream == stream), None)
-    if len({flight.conversation[0] for flight in flights}) > 1:
+    if flights and len({flight.conversation[0] for flight in flights}.union(left)) > 1:
         return UNCLEAR
     moving = [flight for flight in flights if not flight.waiting] or list(flights)
     if len({flight.conversation for flight in moving}) > 1:

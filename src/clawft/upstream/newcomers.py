@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # which start through us
@@ -26,7 +27,8 @@ class Newcomers:
     def __init__(self) -> None:
         self._coming: set[asyncio.Task[None]] = set()
         self._fewer = asyncio.Event()
-        self._changing: set[asyncio.Task[object]] = set()
+        self._changing: dict[asyncio.Task[object], float] = {}
+        """Lists that are read, and until when each is waited for."""
         self._changes: dict[str, deque[float]] = {}
         """By server: when those were that somebody waits for."""
 
@@ -51,23 +53,38 @@ class Newcomers:
         """Back when one of them is there, or is not waited for any longer."""
         await self._fewer.wait()
 
+    async def all(self) -> None:
+        """Back when none of them is waited for any longer; where ever more of them come, after as long as for one."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(WAIT_SECONDS):
+                while self.awaited:
+                    await self.next()
+
     def expect_lists(self, server: str, reading: asyncio.Task[object]) -> None:
         """It says that they have changed, and they are read again."""
         now, changes = time.monotonic(), self._changes.setdefault(server, deque(maxlen=WAITED_CHANGES))
         if len(changes) < WAITED_CHANGES or now - changes[0] >= CHANGES_SECONDS:
             changes.append(now)
-            self._changing.add(reading)
-            reading.add_done_callback(self._changing.discard)
+            self._changing[reading] = now + WAIT_SECONDS
+            reading.add_done_callback(lambda _: self._read(reading, changes))
+
+    def _read(self, reading: asyncio.Task[object], changes: deque[float]) -> None:
+        """One that was waited for in vain has had its time for a while."""
+        now = time.monotonic()
+        if now > self._changing.pop(reading):
+            changes.extend([now] * WAITED_CHANGES)
 
     @property
     def changing(self) -> bool:
         """Are lists on their way that somebody should wait for?"""
-        return bool(self._changing)
+        return bool(self._changing) and time.monotonic() < max(self._changing.values())
 
     async def lists(self) -> None:
         """Back when those are there that are on their way now, or are not waited for any longer."""
-        if self._changing:
-            await asyncio.wait(tuple(self._changing), timeout=WAIT_SECONDS)
+        now = time.monotonic()
+        waited = {reading: until for reading, until in self._changing.items() if until > now}
+        if waited:
+            await asyncio.wait(waited, timeout=max(waited.values()) - now)
 
     def close(self) -> None:
         for coming in self._coming:

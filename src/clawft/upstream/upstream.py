@@ -22,7 +22,7 @@ from clawft.link.faults import Faults
 from clawft.link.share.gate import Gate, sharer
 from clawft.model import Era, Tool
 from clawft.upstream.backoff import Backoff, Comeback
-from clawft.upstream.flights import Flight
+from clawft.upstream.flights import Flight, LeftCalls
 from clawft.upstream.health import Health, HealthFinding
 from clawft.upstream.interest.interest import Interest
 from clawft.upstream.interest.telling import keep_told
@@ -101,6 +101,7 @@ class Upstream:
         self.gate = Gate(spec.name, quiet=self._quiet, runs=self._runs)
         self.flights: dict[Flight, None] = {}
         """Calls at the server now, oldest first; those that wait for an answer of their agent are among them."""
+        self.left = LeftCalls()
         self._callers = 0
         """Who wait for it to be there."""
 

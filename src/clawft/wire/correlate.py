@@ -27,9 +27,10 @@ class Waiter(Protocol[Answer_contra]):
 class OpenRequests(Generic[Slot]):
     """Open requests by their id. Unknown and second answers are counted, late ones are not: none is delivered."""
 
-    def __init__(self) -> None:
+    def __init__(self, after: int = 0) -> None:
+        """The ids are those `after` this number."""
         self._slots: dict[bytes, Slot] = {}
-        self._last = 0
+        self._after = self._last = after
         self._given_up: dict[bytes, None] = {}
         self.dropped = 0
         """Answers to nothing we asked."""
@@ -40,7 +41,7 @@ class OpenRequests(Generic[Slot]):
     @property
     def settled(self) -> int:
         """How many have been answered, or given up."""
-        return self._last - len(self._slots)
+        return self._last - self._after - len(self._slots)
 
     def open(self, slot: Slot) -> int:
         self.open_as(slot)

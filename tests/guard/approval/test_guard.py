@@ -254,6 +254,19 @@ async def test_a_client_that_never_answers_keeps_calls_waiting_once_and_they_hea
 
 
 @requirement("POOL-18")
+async def test_a_task_that_nobody_looks_after_holds_up_no_call_of_its_tool(house: House) -> None:
+    told, run = house.demo._tools["run"]  # pyright: ignore[reportPrivateUsage]  # the provider of these tests
+    house.demo._tools["run"] = (msgspec.structs.replace(told, task="optional"), run)  # pyright: ignore[reportPrivateUsage]  # same
+    house.gateway.tools_changed()
+    async with pipe(house.gateway) as client:
+        await client.initialize(capabilities=CAN_FILL)
+        assert "task" in (await client.call("stranger__run", {"task": {}}))["result"]
+        calling = asyncio.create_task(client.call("stranger__run"))
+        await asked(client, says("once"))
+        assert "isError" not in (await calling)["result"]
+
+
+@requirement("POOL-18")
 async def test_a_disk_that_is_full_costs_the_memory_and_not_the_call(house: House, home: Path) -> None:
     (home / "approvals.json").mkdir()
     async with pipe(house.gateway) as client:

@@ -5,7 +5,7 @@ import asyncio
 from clawft.guard.approval.turns import Turn, Turns
 from tests.requirements import requirement
 
-TURN: Turn = ("someone", "session", "agent", "server__tool")
+TURN: Turn = ("someone", "session", "agent", "server__tool", False)
 
 
 class Desk:

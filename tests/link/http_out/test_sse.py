@@ -12,6 +12,7 @@ from aiohttp import web
 
 from clawft.errors import LinkClosed, LinkError, LinkRefused, MessageTooLong, ProtocolFailure, RequestTimeout
 from clawft.link.base import OutgoingRequest
+from clawft.link.first_id import before_first_id
 from clawft.link.http_out import sse
 from clawft.link.http_out.sse import SseLink
 from clawft.link.patience import Patience
@@ -255,3 +256,30 @@ async def test_the_answer_to_another_request_is_not_that_of_this() -> None:
     async with linked(InPlace("other")) as (link, _, _):
         with pytest.raises(RequestTimeout):
             await link.request(OutgoingRequest("ping"), Patience("ping", 0.3))
+
+
+class Shared(Old):
+    """All connections have one stream here: an answer goes to whoever came last."""
+
+    async def answer_late(self, method: str) -> None:
+        await self.say({"jsonrpc": "2.0", "id": self.unanswered[method], "result": {"to": method}})
+
+
+async def test_what_a_connection_before_this_had_asked_for_is_nobodys_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse, "before_first_id", before_first_id)
+    old = Shared()
+    async with asyncio.timeout(PATIENCE_S), serve(old.respond, "/sse") as seen, asyncio.TaskGroup() as tasks:
+        for method in ("slow/before", "slow/now"):
+            link = SseLink(seen.url)
+            await link.open(lambda message, stream: None, lambda error: None)
+            asked = tasks.create_task(link.request(OutgoingRequest(method)))
+            await until(lambda now=method: now in old.unanswered)
+            if method == "slow/before":
+                asked.cancel()
+                await link.close()
+        await old.answer_late("slow/before")
+        await old.answer_late("slow/now")
+        assert isinstance(answer := await asked, Response)
+        assert answer.result == b'{"to": "slow/now"}'
+        await link.close()
+        old.end.set()

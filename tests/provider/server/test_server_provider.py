@@ -87,9 +87,9 @@ class Heard(SilentTalk):
 
 @asynccontextmanager
 async def served(
-    folder: Path, *specs: Any, ways: Tables | None = None
+    folder: Path, *specs: Any, ways: Tables | None = None, **options: Any
 ) -> AsyncGenerator[tuple[Pool, Registry, ServerProviders]]:
-    async with pool(folder, ways) as mine:
+    async with pool(folder, ways, **options) as mine:
         registry = Registry()
         providers = ServerProviders(mine, registry)
         await mine.set_servers({spec.name: spec for spec in specs}, seconds=20)
@@ -442,6 +442,23 @@ async def test_resources_prompts_and_completions_pass_whole(tmp_path: Path) -> N
             assert await completed(one) == A
             other = {"type": "ref/resource", "uri": "other://{x}"}
             assert await one.complete_after(Completing(other, "x", "a")) == Completion(())
+
+
+@requirement("RES-11", "POOL-03")
+@pytest.mark.parametrize(("able", "values"), [({"completions": {}}, ["at last"]), ({}, [])], ids=["able", "not able"])
+async def test_a_server_that_gave_way_completes_as_it_did_before(
+    able: dict[str, Any], values: list[str], tmp_path: Path
+) -> None:
+    told: dict[str, Any] = {
+        "initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, **able}, "serverInfo": {}},
+        "completion/complete": {"completion": {"values": ["at last"]}},
+    }
+    ways = Tables({"a": answers("one", **told), "b": answers("two")})
+    async with served(tmp_path, table("a"), ways=ways, max_connections=1) as (mine, _, providers):
+        await mine.connect(table("b"))
+        assert mine.find("a").session is None
+        found = await provider(providers, "a").complete_after(Completing({"type": "ref/prompt", "name": "p"}, "x", ""))
+        assert list(found.values) == values
 
 
 @requirement("RES-01")

@@ -59,6 +59,26 @@ async def test_what_a_server_says_again_stays_the_very_same(tmp_path: Path) -> N
         assert after[0] is before[1]
 
 
+@requirement("RES-05", "RES-07", "QUAL-03")
+async def test_of_two_with_one_name_or_one_uri_the_first_is_offered_and_the_other_told(tmp_path: Path) -> None:
+    lists = {
+        "prompts/list": {"prompts": [{"name": "p"}, {"name": "q"}, {"name": "p", "title": "again"}]},
+        "resources/list": {"resources": [{"uri": "x://a", "name": name} for name in ("first", "second")]},
+        "resources/templates/list": {"resourceTemplates": [{"uriTemplate": "x://{a}", "name": name} for name in "ab"]},
+    }
+    ways = Tables({"a": answers("one", initialize=CAPABLE, **lists)})
+    async with pool(tmp_path, ways) as p:
+        await p.connect(table("a"))
+        offered = p.find("a").answers
+        assert offered is not None
+        assert [each.name for each in offered.prompts] == ["p", "q"]
+        assert [each.said.name for each in offered.resources] == ["first"]
+        assert [each.said.name for each in offered.templates] == ["a", "b"]
+        told = p.server_status("a").left_out
+        assert "the prompt 'p' is listed twice" in told
+        assert "the resource 'x://a' is listed twice" in told
+
+
 @requirement("QUAL-12", "POOL-01")
 async def test_a_server_that_goes_or_lists_less_gives_its_room_back(tmp_path: Path) -> None:
     ways = Tables({"a": answers(**{"tools/list": large(600)}), "b": answers(**{"tools/list": large(600)})})

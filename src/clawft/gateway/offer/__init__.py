@@ -5,7 +5,7 @@
 | each kind | `tools`, `resources`, `prompts`; what they have in common is the `basis` |
 | what tools are found by | `indexes` |
 | who offers it | `roster`, of each `registered_provider`; `personal` for what single people have |
-| lists as bytes | `listing` |
+| lists as bytes | `listing`, page by page from one `bookmark` to the next |
 | the ways down to a provider | `ways` |
 | URIs that several have | `shared_uris` |
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import BadParams
+from clawft.gateway.offer.bookmark import Bookmark, bookmark, reading_on
 
 DEFAULT_PAGE = 2_500
 MAX_PAGE_BYTES = 2 * 1024 * 1024
@@ -25,6 +26,7 @@ class _ListParams(Struct):
 
 
 _params = msgspec.json.Decoder(_ListParams)
+_bookmarks = msgspec.json.Decoder(Bookmark)
 
 
 def read_cursor(params: bytes) -> str | None:
@@ -42,6 +44,19 @@ def _fitting(items: Iterator[bytes]) -> Iterator[bytes]:
         size += len(item)
         if size > MAX_PAGE_BYTES:
             return
+
+
+def _strange() -> BadParams:
+    return BadParams("this cursor is not one of ours", hint="begin the list again without a cursor")
+
+
+class Listed(Struct, frozen=True):
+    """A whole list, as far as it is looked at."""
+
+    items: Callable[[int], Iterator[bytes]]
+    """From there on; no more of them are made than the page has."""
+    owners: Callable[[], Sequence[str]] = tuple
+    """Whose each of them is; asked for where there are several pages."""
 
 
 class Pages:
@@ -62,17 +77,14 @@ class Pages:
         member: str,
         audience: tuple[Any, ...],
         cursor: str | None,
-        items: Callable[[int], Iterator[bytes]],
+        listed: Callable[[], Listed],
         finish: Callable[[bytes], bytes],
     ) -> bytes:
-        """The finished result for this page. `audience` is all that the list, or its form, depends on.
-
-        `items` gives those from there on; no more of them are made than the page has.
-        """
+        """The finished result for this page. `audience` is all that the list, or its form, depends on."""
         key = (member, audience, cursor)
         ready = self._ready.get(key)
         if ready is None:
-            ready = finish(self._render(member, cursor, items))
+            ready = finish(self._render(member, cursor, listed()))
             self._keep(key, ready)
         return ready
 
@@ -83,19 +95,19 @@ class Pages:
             self._ready[key] = ready
             self._ready_bytes += len(ready)
 
-    def _render(self, member: str, cursor: str | None, items: Callable[[int], Iterator[bytes]]) -> bytes:
-        start = 0 if cursor is None else self._open(member, cursor)
-        left = items(start)
+    def _render(self, member: str, cursor: str | None, listed: Listed) -> bytes:
+        start = 0 if cursor is None else reading_on(listed.owners(), self._open(member, cursor))
+        left = listed.items(start)
         page = list(_fitting(islice(left, self._size)))
         more = next(left, None) is not None
-        end = b',"nextCursor":"%s"' % self._close(member, start + len(page)).encode() if more else b""
+        end = self._end(member, bookmark(listed.owners(), start + len(page))) if more else b""
         return b'{"%s":[' % member.encode() + b",".join(page) + b"]" + end + b"}"
 
-    def _close(self, member: str, start: int) -> str:
-        body = f"{member}:{start}".encode()
-        return base64.urlsafe_b64encode(self._sign(body) + body).decode()
+    def _end(self, member: str, mark: Bookmark) -> bytes:
+        body = member.encode() + b":" + msgspec.json.encode(mark)
+        return b',"nextCursor":"%s"' % base64.urlsafe_b64encode(self._sign(body) + body)
 
-    def _open(self, member: str, cursor: str) -> int:
+    def _open(self, member: str, cursor: str) -> Bookmark:
         try:
             raw = base64.urlsafe_b64decode(cursor.encode())
         except ValueError:
@@ -103,10 +115,13 @@ class Pages:
         from hmac import compare_digest  # loads OpenSSL; most lists have one page
 
         signature, body = raw[:16], raw[16:]
-        name, _, start = body.partition(b":")
+        name, _, mark = body.partition(b":")
         if not compare_digest(signature, self._sign(body)) or name != member.encode():
-            raise BadParams("this cursor is not one of ours", hint="begin the list again without a cursor")
-        return int(start)
+            raise _strange()
+        try:
+            return _bookmarks.decode(mark)
+        except msgspec.DecodeError:  # of an earlier version of ours
+            raise _strange() from None
 
     def _sign(self, body: bytes) -> bytes:
         import hmac  # as above

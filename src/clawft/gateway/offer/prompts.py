@@ -88,11 +88,18 @@ class Prompts:
         """Each prompt has a name that rules can match; where all of them stand for a tool, that one decides as well."""
         return not known.stands_for or self._reaches(known, caller)
 
+    def has(self, name: str, caller: Caller) -> bool:
+        return self._look_up(name, caller) is not None
+
     def find(self, caller: Caller, name: str) -> NamedPrompt:
-        for found in self._named(caller):
-            if _is_called(found, name) and self._sides.shows(found.names, caller):
-                return found
-        raise ToolNotFound(f"unknown prompt: {name[:MAX_TOLD]}", hint="prompts/list names the prompts there are")
+        found = self._look_up(name, caller)
+        if found is None:
+            raise ToolNotFound(f"unknown prompt: {name[:MAX_TOLD]}", hint="prompts/list names the prompts there are")
+        return found
+
+    def _look_up(self, name: str, caller: Caller) -> NamedPrompt | None:
+        called = (named for named in self._named(caller) if _is_called(named, name))
+        return next((named for named in called if self._sides.shows(named.names, caller)), None)
 
     async def get(
         self, caller: Caller, name: str, arguments: bytes, talk: Talk, meta: bytes = b"", more: bytes = b""
@@ -121,6 +128,10 @@ class Prompts:
 
             result = await worked_on(result, found.origin.server, partial(resource_links.in_prompt, result, spelled))
         return await self._sides.passing(f"the prompt {found.name}", found.origin, result)
+
+    def completes(self, asked: Completing) -> bool:
+        """Is it of a prompt that is there? Who knows values for a template is not known before all are."""
+        return asked.ref.get("type") == "ref/prompt" and self.has(str(asked.ref.get("name", "")), asked.caller)
 
     async def complete(self, caller: Caller, asked: Completing) -> Completion | ForeignCompletion:
         """Asked of the provider that owns the prompt; for resource templates of everyone it reaches who completes.

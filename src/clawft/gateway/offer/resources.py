@@ -112,6 +112,11 @@ class Resources:
             said = named.item.said if isinstance(named.item, ForeignTemplate) else named.item
             yield msgspec.structs.replace(said, uri_template=named.uri)
 
+    def has(self, uri: str, caller: Caller) -> bool:
+        """May somebody have it who is there? Then it is theirs: whoever comes later stands behind them."""
+        whose, native = uris.unwrap(uri) or ("", uri)
+        return any(whose in ("", known.owner) for known in self._shared.holders(native, caller))
+
     async def read(self, uri: str, by: Reader, owner: str = "") -> bytes:
         """The whole result. By the URI it is listed under; `owner` asks one server or provider only.
 

@@ -53,6 +53,9 @@ class _Crowd:
         with_held.sort(key=lambda each: bool(each[0].origin.server) and not each[1].may_have(uri))
         return [known for known, _ in with_held]
 
+    def holders(self, uri: str) -> list[RegisteredProvider]:
+        return [known for known, held in zip(self.members, self.held, strict=True) if held.may_have(uri)]
+
     def held_by(self, namespace: str) -> Holdings | None:
         at = self._at.get(namespace)
         return self.held[at] if at is not None else None
@@ -122,6 +125,10 @@ class SharedUris:
     def in_turn(self, uri: str, caller: Caller) -> Sequence[RegisteredProvider]:
         """Providers of resources, in the order in which they are asked for a bare URI."""
         return self._crowd(caller).in_turn(uri)
+
+    def holders(self, uri: str, caller: Caller) -> list[RegisteredProvider]:
+        """Those of them that may have it, by what they list."""
+        return [known for known in self._crowd(caller).holders(uri) if self._reaches(known, caller)]
 
     def has_pages(self) -> bool:
         """Does any provider have tools that are shown with a page?"""

@@ -24,6 +24,7 @@ from clawft.errors import (
 )
 from clawft.link.base import Credentials, Incoming, LinkKind, Lost, OutgoingRequest, is_list, said_beside, too_long
 from clawft.link.faults import Faults
+from clawft.link.first_id import before_first_id
 from clawft.link.http_out.answer import (
     BAD_REQUEST,
     EXCERPT,
@@ -89,7 +90,7 @@ class HttpLink(ClientLink):
         proxy: str = "",
     ) -> None:
         super().__init__(url, headers, credentials, name=name, limit=limit, proxy=proxy)
-        self._ids: OpenRequests[None] = OpenRequests()
+        self._ids: OpenRequests[None] = OpenRequests(before_first_id())
         self._session_id = ""
         self._revision = ""
         self._listening = NoticeStream(self._url, self._listen_once, self._lose)

@@ -19,6 +19,7 @@ from clawft.errors import (
     WireError,
 )
 from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, is_list, said_beside, too_long
+from clawft.link.first_id import before_first_id
 from clawft.link.http_out.answer import (
     NO_ANSWER_STATUS,
     answers,
@@ -61,7 +62,7 @@ class SseLink(ClientLink):
         self._loop = asyncio.get_running_loop()
         self._incoming = incoming
         self._lost = lost
-        self._waiting: OpenAnswers[Response | Failure] = OpenAnswers()
+        self._waiting: OpenAnswers[Response | Failure] = OpenAnswers(before_first_id())
         self._client = open_client(self._proxy)
         self._sender = LinkSender()
         self._endpoint: asyncio.Future[str] = self._loop.create_future()

@@ -237,8 +237,9 @@ class ServerProvider:
         return self._reads
 
     def completes(self, ref: Mapping[str, Any]) -> bool:
+        """As far as is known: one that is not connected may."""
         session = self._upstream.session
-        if session is None or not session.peer.completes:
+        if session is not None and not session.peer.completes:
             return False
         templates = self._read().lists.templates
         return ref.get("type") == "ref/prompt" or any(each.uri_template == ref.get("uri") for each in templates)

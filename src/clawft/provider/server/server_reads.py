@@ -32,6 +32,8 @@ from clawft.upstream.session.session import Session
 from clawft.upstream.upstream import Upstream
 from clawft.wire.revisions import REVISIONS
 
+NO_VALUES = Completion(())
+
 T = TypeVar("T")
 
 
@@ -65,18 +67,15 @@ class ServerReads:
         return await self._ask_for(call, "prompts/get", {"name": call.tool.name, "arguments": Raw(call.arguments)})
 
     async def completion(self, asked: Completing) -> Completion | ForeignCompletion:
-        session = self._upstream.session
-        context = session is not None and REVISIONS[session.peer.revision].completion_context
         try:
-            members = completion.outgoing(asked, context=context)
-            whole = await self._ask(self._of(asked.caller), "completion/complete", members)
-            return await worked_on(whole, self._server, partial(completion.incoming, whole))
+            whole = await self._complete(self._of(asked.caller), asked)
+            return await worked_on(whole, self._server, partial(completion.incoming, whole)) if whole else NO_VALUES
         except JsonRpcFailure as refused:
             raise passed_on(self._server, refused) from None
         except BROKEN as wrong:
             raise failed(self._server, wrong) from None
         except msgspec.DecodeError:
-            return Completion(())
+            return NO_VALUES
 
     async def _ask_for(self, call: Call, method: str, members: Mapping[str, Any]) -> bytes:
         """A request of an agent's, which may be asked something on the way."""
@@ -105,10 +104,14 @@ class ServerReads:
             self.kept.put(call.tool.name, call.caller.principal, answer)
         return answer
 
-    async def _ask(self, upstream: Upstream, method: str, members: Mapping[str, Any]) -> bytes:
-        seconds = upstream.spec.timeout_ms / 1000
+    async def _complete(self, upstream: Upstream, asked: Completing) -> bytes:
+        """Nothing of a server that does not complete, which shows when it is connected."""
+        method, seconds = "completion/complete", upstream.spec.timeout_ms / 1000
 
         async def ask(session: Session) -> tuple[bytes, bool]:
+            if not session.peer.completes:
+                return b"", False
+            members = completion.outgoing(asked, context=REVISIONS[session.peer.revision].completion_context)
             whole = await session.request(method, members, seconds=seconds)
             stateless = session.peer.era is Era.STATELESS
             if stateless and read_wanted(whole) is not None:

@@ -63,7 +63,7 @@ class ListReading(Generic[T]):
         self._read = read
         self._place = place
         self._before = {wire_of(item): item for item in before}
-        self._names: set[str] = set()
+        self._keys: set[str] = set()
         self._wrong: list[str] = []
         self._no_use = 0
         self._too_large = 0
@@ -131,7 +131,7 @@ class ListReading(Generic[T]):
             self._too_far += 1
             return
         item = self._known(wire)
-        if item is None or self._is_misnamed(item):
+        if item is None or self._is_no_use(item):
             return
         self._add(item, len(raw))
 
@@ -156,23 +156,17 @@ class ListReading(Generic[T]):
             return None
         return self._before.get(wire_of(item), item)
 
-    def _is_misnamed(self, item: T) -> bool:
-        if not isinstance(item, Tool):
+    def _is_no_use(self, item: T) -> bool:
+        """Of two with one name, or one URI, the first is offered. Templates may differ in more than that."""
+        if isinstance(item, ForeignTemplate):
             return False
-        why = self._wrong_with(item.name)
+        key = key_of(item)
+        why = "is listed twice" if key in self._keys else _misnamed(key) if isinstance(item, Tool) else ""
         if why:
-            self._pass_over(f"the tool {item.name[:MAX_TOLD_CHARS]!r} {why}")
+            self._pass_over(f"the {self._part[:-1]} {key[:MAX_TOLD_CHARS]!r} {why}")
             return True
-        self._names.add(item.name)
+        self._keys.add(key)
         return False
-
-    def _wrong_with(self, name: str) -> str:
-        """Of two tools with one name the first is offered; one named like a method could pass for what that gives."""
-        if not name.strip():
-            return "has no name"
-        if name in METHODS:
-            return "has the name of a method of the protocol"
-        return "is listed twice" if name in self._names else ""
 
     def _pass_over(self, why: str) -> None:
         self._no_use += 1
@@ -220,6 +214,13 @@ class ListReading(Generic[T]):
             yield f"its {self._part} {self.rest}"
         if self._failed:
             yield f"its {self._part}: {self._failed}"
+
+
+def _misnamed(tool: str) -> str:
+    """One named like a method could pass for what that gives."""
+    if not tool.strip():
+        return "has no name"
+    return "has the name of a method of the protocol" if tool in METHODS else ""
 
 
 def _told(wire: bytes, wrong: Exception) -> str:

@@ -316,6 +316,72 @@ async def test_no_question_is_shown_to_an_agent_it_may_not_be_of(tmp_path: Path)
         assert not any(message.get("method") == "elicitation/create" for message in ada.messages)
 
 
+FORGETS = """
+import json, sys
+def say(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+schema = {"type": "object", "properties": {}}
+for line in sys.stdin:
+    sent = json.loads(line)
+    if sent.get("method") == "initialize":
+        about = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "prompts": {}}, "serverInfo": {}}
+        say(id=sent["id"], result=about)
+    elif sent.get("method") == "tools/list":
+        say(id=sent["id"], result={"tools": [{"name": name, "inputSchema": schema} for name in ("lie", "ask")]})
+    elif sent.get("method") == "prompts/list":
+        say(id=sent["id"], result={"prompts": [{"name": "lie"}]})
+    elif "method" not in sent:
+        say(id=asking, result={"content": [{"type": "text", "text": json.dumps(sent)}]})
+    elif "id" in sent and sent["params"].get("name") == "ask":
+        asking = sent["id"]
+        form = {"message": "What the first wanted?", "requestedSchema": schema}
+        say(id="q", method="elicitation/create", params=form)
+    elif "id" in sent and sent["method"] == "server/discover":
+        say(id=sent["id"], error={"code": -32601, "message": "no"})
+    elif "id" in sent:
+        print("heard", file=sys.stderr, flush=True)
+"""
+"""A server on a pipe that goes on with a call that was taken back, and asks for it while another runs."""
+
+
+@requirement("RES-10", "SESS-21", "SEC-A03")
+@pytest.mark.parametrize("way", ["handshake", "stateless", "prompt", "too late"])
+async def test_no_question_of_a_call_that_was_given_up_is_shown_to_another_person(tmp_path: Path, way: str) -> None:
+    timeout = 500 if way == "too late" else 30_000
+    forgets = UpstreamSpec("forgets", command=sys.executable, args=("-c", FORGETS), timeout_ms=timeout)
+    async with house(tmp_path, forgets) as mine, mine.callers() as (ada, bob):
+        upstream = mine.pool.find("forgets")
+        await bob.initialize(capabilities=CAN)
+        if way != "stateless":
+            await ada.initialize(capabilities=CAN)
+        method, params = ("prompts/get" if way == "prompt" else "tools/call"), {"name": "forgets__lie"}
+        id = ada.send(method, modern(CAN, **params) if way == "stateless" else params)
+        await until(lambda: bool(upstream.flights))
+        if way == "too late":
+            await ada.answer(id)
+        else:
+            ada.notify("notifications/cancelled", requestId=id)
+        await until(lambda: not upstream.flights)
+        said = texts(await bob.call("forgets__ask"))[0]
+        assert "it cannot be told whose question this is" in said
+        assert not any(message.get("method") == "elicitation/create" for message in bob.messages)
+
+
+@requirement("RES-10", "SESS-21")
+async def test_whoever_gave_up_a_call_is_asked_for_the_next(tmp_path: Path) -> None:
+    forgets = UpstreamSpec("forgets", command=sys.executable, args=("-c", FORGETS))
+    async with house(tmp_path, forgets) as mine, pipe(mine.gateway) as caller:
+        upstream = mine.pool.find("forgets")
+        await caller.initialize(capabilities=CAN)
+        id = caller.send("tools/call", {"name": "forgets__lie"})
+        await until(lambda: bool(upstream.flights))
+        caller.notify("notifications/cancelled", requestId=id)
+        id = caller.send("tools/call", {"name": "forgets__ask"})
+        asked = await caller.notice("elicitation/create")
+        caller.write({"jsonrpc": "2.0", "id": asked["id"], "result": ADA})
+        assert "ada" in texts(await caller.answer(id))[0]
+
+
 @requirement("RES-10", "SESS-21")
 async def test_agents_of_one_person_that_stand_alone_do_not_see_each_others_questions(tmp_path: Path) -> None:
     async with house(tmp_path) as mine, pipe(mine.gateway) as one, pipe(mine.gateway) as other:

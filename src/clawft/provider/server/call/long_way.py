@@ -33,7 +33,7 @@ from clawft.provider.server.progress_following import ProgressFollowing
 from clawft.provider.server.question import carried_state
 from clawft.provider.server.question.server_questions import ServerQuestions, may_park
 from clawft.provider.server.question.urls import ask_for_urls, consented, login_wanted
-from clawft.upstream.flights import Flight
+from clawft.upstream.flights import GIVEN_UP, Flight
 from clawft.upstream.interest.interest import TELL_SECONDS
 from clawft.upstream.session.peer import UnfinishedResult, read_wanted
 from clawft.upstream.session.session import Session
@@ -133,6 +133,9 @@ class LongWay:
                 asking = session.link.request(outgoing, flight)
             del outgoing  # which may be large: the link lets go of it once it is sent
             answer = await asking
+        except GIVEN_UP:
+            upstream.left.note(flight)
+            raise
         except LOST:
             if last or not _may_repeat(call.tool):
                 raise

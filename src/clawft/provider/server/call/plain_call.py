@@ -67,14 +67,17 @@ class PlainCall(Flight):
 
     def cancel(self, beside: bytes = b"") -> None:
         if not self._over:
-            self._end()
-            self.way.link.withdraw(self._id, beside)
+            self._give_up(beside)
 
     def ring(self) -> None:
         super().ring()
-        self._end()
-        self.way.link.withdraw(self._id)
+        self._give_up()
         self._go_on(self.timeout())
+
+    def _give_up(self, beside: bytes = b"") -> None:
+        self._end()
+        self.way.upstream.left.note(self)
+        self.way.link.withdraw(self._id, beside)
 
     def _read(self, answer: Response | Failure) -> Reply | None:
         """None if there is more to do, or something is wrong with it: whoever goes on with it says what."""

@@ -25,7 +25,7 @@ Roots = Callable[[], list[Mapping[str, Any]]]
 
 async def answer(upstream: Upstream, request: Request, stream: int | None, roots: Roots) -> Mapping[str, Any]:
     """The answer, for the server. Raises JsonRpcFailure to refuse the question."""
-    flight = whose(upstream.flights, stream)
+    flight = whose(upstream.flights, stream, upstream.left.people())
     agent = flight.call.caller if isinstance(flight, Flight) else _NOBODY
     question = read_question(upstream.spec, request.method, request.params, agent)
     if question.method == ROOTS and not agent.capabilities.roots:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
-from clawft.errors import INTERNAL_ERROR, JsonRpcFailure
+from clawft.errors import INTERNAL_ERROR, JsonRpcFailure, RequestTimeout
 from clawft.model import Question
 from clawft.provider.server.question.questions import key_of
 from clawft.upstream.flights import Flight
@@ -71,6 +71,11 @@ class OpenCall:
             self._forget(key)
             heir.flight.inherit(waiter)
             heir._open(question, waiter)
+
+    @property
+    def is_given_up(self) -> bool:
+        """The server was told that nobody waits for its answer any longer."""
+        return self.answer.cancelled() or (self.answer.done() and isinstance(self.answer.exception(), RequestTimeout))
 
     async def is_answered(self) -> bool:
         """True when the server has answered, False when it asks."""

@@ -19,7 +19,7 @@ from clawft.provider.server.question.open_call import OpenCall
 from clawft.provider.server.question.parked_calls import Park
 from clawft.provider.server.question.rounds import Rounds
 from clawft.provider.server.question.urls import consented
-from clawft.upstream.flights import Flight
+from clawft.upstream.flights import GIVEN_UP, Flight
 from clawft.upstream.session.capabilities import declared_for
 from clawft.upstream.session.peer import UnfinishedResult, read_wanted
 from clawft.upstream.session.session import Session
@@ -71,6 +71,8 @@ class ServerQuestions:
     def _landed(self, upstream: Upstream, opened: OpenCall) -> None:
         """The server has answered, or will not."""
         del upstream.flights[opened.flight]
+        if opened.is_given_up:
+            upstream.left.note(opened.flight)
         if opened.token is not None:
             self._following.end(opened.token)
         heir = opened.flight.heir(upstream.flights)
@@ -175,6 +177,9 @@ class ServerQuestions:
             return await self.begin(call, upstream, session, outgoing, flight, token)
         try:
             return await session.link.request(outgoing, flight)
+        except GIVEN_UP:
+            upstream.left.note(flight)
+            raise
         finally:
             del upstream.flights[flight]
             flight.land(upstream.flights)
