@@ -14,6 +14,7 @@ from clawft.config.servers import discover
 from clawft.config.settings import Settings
 from clawft.errors import SpawnFailed
 from clawft.guard.approval.book import Approvals
+from clawft.sandbox.pinned_file import PinnedFile
 from tests.requirements import requirement
 
 PATIENCE_S = 10.0
@@ -44,11 +45,11 @@ async def test_reading_what_has_grown_large_keeps_nobody_waiting(
 ) -> None:
     read = threading.Event()
 
-    def slowly(book: Approvals, found: FoundServer, sources: Sources) -> SpawnFailed | None:
+    def slowly(book: Approvals, found: FoundServer, sources: Sources) -> tuple[PinnedFile, ...]:
         assert read.wait(PATIENCE_S), "whoever could end this waits for it"
-        return SpawnFailed(f"{found.spec.name} has changed")
+        raise SpawnFailed(f"{found.spec.name} has changed")
 
-    monkeypatch.setattr(launch_approval, "changed_since", slowly)
+    monkeypatch.setattr(launch_approval, "cleared", slowly)
     asyncio.get_running_loop().call_soon(read.set)
     with pytest.raises(SpawnFailed, match="db has changed"):
         await files.ensure_approved(files.servers.found["db"].spec)
