@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,28 @@ async def test_only_what_was_approved_is_started(files: ServerFiles, program: Pa
     with pytest.raises(SpawnFailed, match="db is not what was approved to be started") as refused:
         await files.ensure_approved(spec)
     assert refused.value.hint.startswith("weft approvals grant db")
+
+
+@requirement("CONF-16", "POOL-19")
+async def test_what_is_swapped_while_it_is_approved_is_not_approved(
+    tmp_path: Path, program: Path, files: ServerFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its look from outside it would be taken for what was read."""
+    hook = tmp_path / "hook.js"
+    hook.write_text("honest")
+    entry = {"command": str(program), "env": {"NODE_OPTIONS": "--require=./hook.js"}}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"db": entry}}))
+    sources, book = Sources(tmp_path / "home", tmp_path, "default"), Approvals(tmp_path / "home")
+    read, waiting = launch_approval.digests, discover(sources).waiting["db"]
+
+    def swapped_behind(found: Mapping[str, str]) -> dict[str, str]:
+        told = read(found)
+        hook.write_text("hostile")
+        return told
+
+    monkeypatch.setattr(launch_approval, "digests", swapped_behind)
+    book.add(launch_approval.launch_approval(waiting, sources, book.clock()))
+    monkeypatch.undo()
+    assert "db" in discover(sources).waiting
+    hook.write_text("honest")
+    assert "db" in discover(sources).found
