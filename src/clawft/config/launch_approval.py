@@ -82,9 +82,11 @@ def launch_approval(
     found: FoundServer, sources: Sources, now: float, expires: float | None = None, agent: str = ANYONE
 ) -> Approval:
     """For this workspace alone: a file of another one with the same words is another matter."""
+    before = _stamp(found.spec)
     shown, workspace = shown_launch(found), str(sources.workspace)
     approval = approval_of(found.spec.name, "", shown, now, expires=expires, agent=agent, workspace=workspace)
-    return msgspec.structs.replace(approval, stamp=_stamp(found.spec))
+    is_of_shown = _stamp(found.spec) == before  # else nobody knows which of two it is the stamp of
+    return msgspec.structs.replace(approval, stamp=before if is_of_shown else "")
 
 
 def shown_launch(found: FoundServer, known: Approval | None = None, held: Mapping[str, str] = NOTHING) -> ShownText:

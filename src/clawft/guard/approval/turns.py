@@ -8,19 +8,17 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from clawft.model import BackgroundTalk, Call
+from clawft.model import Call
 
 MAX_NOTED = 1_000
 """Questions of which we remember that they were declined, or what there was when they were put."""
 
-Turn = tuple[str, str, str, str, bool]
+Turn = tuple[str, str, str, str]
 T = TypeVar("T")
 
 
 def turn_of(call: Call) -> Turn:
-    """Apart from tasks: their questions wait until somebody looks, and who can be asked at once is not to wait, too."""
-    caller = call.caller
-    return caller.principal, caller.session, caller.agent, call.name, isinstance(call.talk, BackgroundTalk)
+    return call.caller.principal, call.caller.session, call.caller.agent, call.name
 
 
 class _TurnLock(asyncio.Lock):
