@@ -9,11 +9,19 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 
-from clawft.config.named_scripts import Candidate, by_code, by_folder, by_module, by_runner, by_variables
+from clawft.config.named_scripts import (
+    Candidate,
+    by_code,
+    by_folder,
+    by_module,
+    by_runner,
+    by_variables,
+    folders_entered,
+)
 from clawft.policy.pin import PREFIX
 from clawft.sandbox.bounds import is_within
 from clawft.sandbox.pinned_file import PinnedFile, pinned, stamp_of
@@ -36,10 +44,11 @@ _MAY_RUN = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
 def scripts(command: str, args: Sequence[str], cwd: str, env: Mapping[str, str] = NO_VARIABLES) -> dict[str, str]:
     """The path of each script by what names it; no more than there is room for."""
+    program = os.path.basename(command)
     named = {
         **code(command, args, cwd, env),
-        **_those_there(by_runner(os.path.basename(command), args, cwd)),
-        **_programs(by_code(args, cwd)),
+        **_in_all_places(args, cwd, lambda place: _those_there(by_runner(program, args, place))),
+        **_in_all_places(args, cwd, lambda place: _programs(by_code(args, place))),
         **_programs(by_variables(env, cwd)),
     }
     return dict(list(named.items())[:MAX_SCRIPTS])
@@ -49,11 +58,20 @@ def code(command: str, args: Sequence[str], cwd: str, env: Mapping[str, str] = N
     """Those that are run as they are. Others say what to run, and whoever reads them may write them, too."""
     interpreted = os.path.basename(command).rstrip("0123456789.") in INTERPRETERS
     return {
-        **_of_arguments(interpreted, args, cwd),
+        **_in_all_places(args, cwd, lambda place: _of_arguments(interpreted, args, place)),
         **_those_there(by_folder(args, cwd) if interpreted else iter(())),
         **_those_there(_interpreters(command, cwd)),
-        **_those_there(by_module(args, cwd, env)),
+        **_in_all_places(args, cwd, lambda place: _those_there(by_module(args, place, env))),
     }
+
+
+def _in_all_places(args: Sequence[str], cwd: str, look: Callable[[str], Mapping[str, str]]) -> dict[str, str]:
+    """In its own folder, and in those it enters first."""
+    found = dict(look(cwd))
+    for place in folders_entered(args, cwd):
+        there = {name: path for name, path in look(place).items() if path not in found.values()}
+        found.update({f"{os.path.relpath(place, cwd)}: {name}": path for name, path in there.items()})
+    return found
 
 
 def read_pinned(paths: Iterable[str], workspace: str) -> Iterator[PinnedFile]:
