@@ -10,6 +10,7 @@ import pytest
 
 from clawft.config.scripts import read_pinned
 from clawft.link.base import Link
+from clawft.sandbox.pinned_file import touched
 from clawft.upstream.cells import Cells
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
@@ -84,3 +85,23 @@ async def test_behind_a_wall_the_other_does_not_even_run(script: Path, swap: Cal
 async def test_one_that_nobody_touches_is_connected(script: Path, held: bool) -> None:
     async with started(script, nobody, held=held) as told:
         assert told == "connected "
+
+
+@requirement("CONF-16")
+async def test_what_is_in_its_scripts_is_not_kept_for_as_long_as_it_runs(script: Path) -> None:
+    files = tuple(read_pinned([str(script)], str(script.parent)))
+    before = sys.getrefcount(files)
+    spec = UpstreamSpec("db", command=sys.executable, args=("server.py",), cwd=str(script.parent))
+    (way,) = ways_to(spec, cells=Cells(script.parent.parent / "home", script.parent), pinned=files)
+    link = way()
+    del way
+    await link.open(lambda message, stream: None, lambda error: None)
+    try:
+        assert link.child is not None
+        assert touched(link.child.pinned) == ""
+        after = sys.getrefcount(files)
+        assert after == before
+        replaced(script)
+        assert touched(link.child.pinned) == str(script)
+    finally:
+        await link.close()

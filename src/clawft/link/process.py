@@ -23,7 +23,7 @@ from msgspec import Struct
 from clawft.errors import SpawnFailed, quoted
 from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.group import ask_to_end, end, signal_group
-from clawft.sandbox.pinned_file import PinnedFile
+from clawft.sandbox.pinned_file import PinnedFile, without_content
 from clawft.sandbox.probe import leash
 
 STOP_SECONDS = 2.0
@@ -257,7 +257,7 @@ def _spawn(how: CellStart, launch: Launch, said: Said | None) -> Child:
         for descriptor in how.descriptors:
             os.close(descriptor)
     child = Child(process, how, said)
-    child.pinned = launch.pinned
+    child.pinned = tuple(map(without_content, launch.pinned))
     if how.handed is not None:
         child.keep_door(how.handed, how.hosts)
     return child
