@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from clawft.config.servers import discover
 from clawft.config.settings import Settings
 from clawft.errors import SpawnFailed
 from clawft.guard.approval.book import Approvals
+from clawft.sandbox.pinned_file import PinnedFile
 from tests.requirements import requirement
 
 PATIENCE_S = 10.0
@@ -44,11 +46,11 @@ async def test_reading_what_has_grown_large_keeps_nobody_waiting(
 ) -> None:
     read = threading.Event()
 
-    def slowly(book: Approvals, found: FoundServer, sources: Sources) -> SpawnFailed | None:
+    def slowly(book: Approvals, found: FoundServer, sources: Sources) -> tuple[PinnedFile, ...]:
         assert read.wait(PATIENCE_S), "whoever could end this waits for it"
-        return SpawnFailed(f"{found.spec.name} has changed")
+        raise SpawnFailed(f"{found.spec.name} has changed")
 
-    monkeypatch.setattr(launch_approval, "changed_since", slowly)
+    monkeypatch.setattr(launch_approval, "cleared", slowly)
     asyncio.get_running_loop().call_soon(read.set)
     with pytest.raises(SpawnFailed, match="db has changed"):
         await files.ensure_approved(files.servers.found["db"].spec)
@@ -62,3 +64,28 @@ async def test_only_what_was_approved_is_started(files: ServerFiles, program: Pa
     with pytest.raises(SpawnFailed, match="db is not what was approved to be started") as refused:
         await files.ensure_approved(spec)
     assert refused.value.hint.startswith("weft approvals grant db")
+
+
+@requirement("CONF-16", "POOL-19")
+async def test_what_is_swapped_while_it_is_approved_is_not_approved(
+    tmp_path: Path, program: Path, files: ServerFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its look from outside it would be taken for what was read."""
+    hook = tmp_path / "hook.js"
+    hook.write_text("honest")
+    entry = {"command": str(program), "env": {"NODE_OPTIONS": "--require=./hook.js"}}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"db": entry}}))
+    sources, book = Sources(tmp_path / "home", tmp_path, "default"), Approvals(tmp_path / "home")
+    read, waiting = launch_approval.digests, discover(sources).waiting["db"]
+
+    def swapped_behind(found: Mapping[str, str]) -> dict[str, str]:
+        told = read(found)
+        hook.write_text("hostile")
+        return told
+
+    monkeypatch.setattr(launch_approval, "digests", swapped_behind)
+    book.add(launch_approval.launch_approval(waiting, sources, book.clock()))
+    monkeypatch.undo()
+    assert "db" in discover(sources).waiting
+    hook.write_text("honest")
+    assert "db" in discover(sources).found

@@ -103,6 +103,19 @@ WAYS: list[tuple[str, list[str], dict[str, str], str, str]] = [
     ("python3.12", ["folder", "x"], {}, "folder/__main__.py", "folder: __main__.py"),
     ("node", ["--no-warnings", "dist"], {}, "dist/package.json", "dist: package.json"),
     ("env", ["-S", "X=1 python3 ./server.py --fast"], {}, "server.py", "./server.py"),
+    ("uv", ["--directory", "lib", "run", "server.py"], {}, "lib/server.py", "lib: server.py"),
+    ("uv", ["--directory=lib", "run", "server.py"], {}, "lib/server.py", "lib: server.py"),
+    ("uv", ["run", "--project", "./lib/", "server"], {}, "lib/.venv/bin/server", "lib: .venv/bin/server"),
+    ("uv", ["--directory", "lib", "run", "-m", "server"], {}, "lib/server.py", "lib: -m server: server.py"),
+    ("uvx", ["--from", "./lib", "server"], {}, "lib/pyproject.toml", "lib: pyproject.toml"),
+    ("npm", ["--prefix", "lib", "start"], {}, "lib/package.json", "lib: package.json"),
+    ("pnpm", ["-C", "../lib", "start"], {}, "../lib/package.json", "../lib: package.json"),
+    ("bun", ["run", "--cwd=lib", "index.js"], {}, "lib/index.js", "lib: index.js"),
+    ("make", ["-C", "lib", "run"], {}, "lib/Makefile", "lib: Makefile"),
+    ("make", ["-f", "lib/other.mk"], {}, "lib/other.mk", "lib/other.mk"),
+    ("deno", ["run", "--config", "lib/other.json", "x"], {}, "lib/other.json", "lib/other.json"),
+    ("env", ["-C", "lib", "python3", "server.py"], {}, "lib/server.py", "lib: server.py"),
+    ("sh", ["-c", "cd lib && exec ./server.sh"], {}, "lib/server.sh", "lib: ./server.sh"),
 ]
 
 
@@ -115,7 +128,7 @@ def test_a_file_counts_however_it_is_named(
     (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / file).write_text("x")
     ((name, path),) = scripts(f"/usr/bin/{command}", args, str(tmp_path), env).items()
-    assert (name, Path(path)) == (named, tmp_path / file)
+    assert (name, Path(path).resolve()) == (named, (tmp_path / file).resolve())
 
 
 @requirement("POOL-19")

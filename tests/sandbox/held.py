@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from clawft.sandbox.bounds import SandboxTable
 from clawft.sandbox.cell import Cell
+from clawft.sandbox.pinned_file import PinnedFile
 from clawft.sandbox.probe import Means, probe
 from clawft.upstream.cells import Cells
 from clawft.upstream.spec import UpstreamSpec
@@ -60,13 +62,20 @@ class House:
         return Cell(made.bounds, means(level), made.memory)
 
     def run(
-        self, level: str, argv: list[str], setting: str | SandboxTable = "auto", cwd: Path | None = None, **more: str
+        self,
+        level: str,
+        argv: list[str],
+        setting: str | SandboxTable = "auto",
+        cwd: Path | None = None,
+        *,
+        pinned: Sequence[PinnedFile] = (),
+        **more: str,
     ) -> subprocess.CompletedProcess[str]:
         """As a server runs."""
         folder = cwd or self.workspace
         env = {"HOME": str(self.home), "PATH": "/usr/local/bin:/usr/bin:/bin", **more}
         how = self.cell(level, setting, argv, folder).start(
-            argv, os.path.realpath(folder), env, own_pipes=level == "bwrap"
+            argv, os.path.realpath(folder), env, own_pipes=level == "bwrap", pinned=pinned
         )
         return subprocess.run(
             how.argv,

@@ -112,6 +112,16 @@ def test_a_server_that_wants_much_is_told_of_and_gets_nothing(path: str, said: s
 
 
 @requirement("POOL-22")
+@pytest.mark.parametrize("leads_to", ["/home", "/home/me", "/home/me/.config", "/home/me/.local/bin", "/etc"])
+def test_a_link_opens_no_more_than_what_it_leads_to_would(leads_to: str) -> None:
+    seen = ObservedRun(set(), {"/mnt/link/file"}, set(), set(), set())
+    assert propose(seen, AROUND).table == SandboxTable(write=("/mnt/link",))
+    proposal = propose(seen, AROUND, {"/mnt/link": leads_to}.__getitem__)
+    assert proposal.table == SandboxTable()
+    assert proposal.notes[0].startswith("it wanted to write to /mnt/link, which ")
+
+
+@requirement("POOL-22")
 def test_folders_that_are_not_there_yet_are_told_apart_from_files() -> None:
     """A program that makes several at once asks for the deepest first, and is told that those around it lack."""
     refused = "-1 EROFS (Read-only file system)"

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -77,7 +78,7 @@ async def test_a_server_that_closes_a_pipe_and_lives_is_noticed_at_once(
 class Plain(Cell, frozen=True):
     """As commands are held that nobody talks with: whoever stays around them has their pipes too."""
 
-    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], *, own_pipes: bool = False) -> CellStart:
+    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], **how: Any) -> CellStart:
         return Cell.start(self, argv, cwd, env)
 
 

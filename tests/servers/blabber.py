@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +16,16 @@ NAMES = ("ODD", "LONG")
 def spellings(secret: str) -> Iterator[str]:
     yield from secret.splitlines()
     yield from (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1], quote(secret, safe=""), quote_plus(secret))
-    yield from (secret.encode().hex(), base64.b64encode(secret.encode()).decode())
+    yield from (quote(secret), quote(secret, safe="!*'()"), _lower(quote(secret, safe="")), _lower(quote_plus(secret)))
+    yield from (quote(secret, safe=""" "!$%&'()*,/:;=?@[]"""), secret.encode().hex())
+    yield from (
+        base64.b64encode(secret.encode()).decode(),
+        *base64.encodebytes(secret.encode()).decode().splitlines()[:-1],
+    )
+
+
+def _lower(spelled: str) -> str:
+    return re.sub("%..", lambda found: found[0].lower(), spelled)
 
 
 def everything() -> list[str]:

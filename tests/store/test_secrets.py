@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 import sys
 import time
@@ -216,6 +217,38 @@ def test_of_those_that_come_and_go_the_newest_are_not_said() -> None:
     newest = f"{tokens[-1]}, {tokens[-1].encode().hex()}"
     assert concealed_secrets.conceal(newest) == "…, …"
     assert concealed_secrets.conceal(tokens[0]) == tokens[0]
+
+
+@requirement("CONF-14")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "p%40ss/wörd+%27q%20%28r%29",
+        "p%40ss%2fw%c3%b6rd%2b'q+(r)",
+        "p@ss%2Fw%C3%B6rd%2B%27q%20(r)",
+        "p%40ss/w%C3%B6rd%2B'q (r)",
+        "%70@ss/w%C3%B6rd%2B'q (r)",
+        "p@ss/wörd+&#39;q (r)",
+    ],
+)
+def test_what_programs_spell_in_an_address_differs_and_is_concealed_all_the_same(said: str) -> None:
+    concealed_secrets.keep_concealed("p@ss/wörd+'q (r)")
+    assert concealed_secrets.conceal(f"GET /a%1Bb?key={said}&c=100%25 50% +") == "GET /a%1Bb?key=…&c=100%25 50% +"
+
+
+@requirement("CONF-14")
+def test_what_is_no_secret_keeps_its_signs() -> None:
+    concealed_secrets.keep_concealed("another+secret")
+    for said in ("100% of 5%", "%E4%ZZ%41 + %2B", "a%0Ab", "%" * 9):
+        assert concealed_secrets.conceal(said) == said
+
+
+@requirement("CONF-14")
+def test_base_64_in_lines_is_concealed_line_by_line() -> None:
+    token = "".join(f"part{number:03}-" for number in range(20))
+    concealed_secrets.keep_concealed(token)
+    *lines, _ = base64.encodebytes(token.encode()).decode().splitlines()
+    assert [concealed_secrets.conceal(f"I have {line}") for line in lines] == ["I have …"] * len(lines)
 
 
 @pytest.mark.slow

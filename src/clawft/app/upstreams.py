@@ -18,6 +18,7 @@ from clawft.provider.server.call.server_calls import CONNECT_SECONDS
 from clawft.provider.server.question.parked_calls import Park
 from clawft.provider.server.server_provider import ServerProvider
 from clawft.provider.server.server_providers import PersonalLogins, ServerProviders
+from clawft.sandbox.pinned_file import PinnedFile
 from clawft.upstream.cells import Cells
 from clawft.upstream.offer.cache import folder as cache_folder
 from clawft.upstream.pool import Pool
@@ -47,14 +48,17 @@ class Upstreams:
         pool.news.offer_changed.listen(lambda upstream, _: self._app.approving.forget(upstream.spec.name))
         pool.news.state_changed.listen(self._state_changed)
         ServerProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask, people)
-        pool.clearance = self._app.files.ensure_approved
+        pool.clearance = self._cleared_ways
         gateway.newcomers = pool.newcomers
         gateway.looked = pool.renew
         gateway.events.subscribe(lambda event: _pass_on(event, pool))
         return pool
 
-    def _ways(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
-        return ways_to(spec, self._app.heard, self._cells, self._login_to)
+    async def _cleared_ways(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
+        return self._ways(spec, await self._app.files.ensure_approved(spec))
+
+    def _ways(self, spec: UpstreamSpec, pinned: tuple[PinnedFile, ...] = ()) -> list[Callable[[], Link]]:
+        return ways_to(spec, self._app.heard, self._cells, self._login_to, pinned)
 
     def _login_to(self, spec: UpstreamSpec) -> Credentials:
         return self._app.logins.to_servers.credentials(spec)

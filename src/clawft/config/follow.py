@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # loaded with the first server
     from clawft.config.servers import Servers
     from clawft.config.watch import Stamps
     from clawft.guard.approval.book import Approvals
+    from clawft.sandbox.pinned_file import PinnedFile
     from clawft.upstream.pool import Pool
     from clawft.upstream.spec import UpstreamSpec
 
@@ -174,27 +175,28 @@ class ServerFiles:
         approved = approved_in(self._own_book(), self._sources)
         return carried(old, discover(self._sources, approved), approved)
 
-    async def ensure_approved(self, spec: UpstreamSpec) -> None:
+    async def ensure_approved(self, spec: UpstreamSpec) -> tuple[PinnedFile, ...]:
         """Before every start of a server of the workspace: what it would run may have changed while we did.
 
-        Raises SpawnFailed, and has the server wait for approval again.
+        What it is to be started with. Raises SpawnFailed, and has the server wait for approval again.
         """
         found = self._read.found.get(spec.name) if self._read is not None else None
         if found is None or not found.must_wait:
-            return
+            return ()
         from clawft.link.own_thread import apart  # loaded with the first that waits
 
-        changed = await apart(partial(self._changed_since, found), f"launch of {spec.name}")
-        if changed is not None:
+        try:
+            return await apart(partial(self._cleared, found), f"launch of {spec.name}")
+        except SpawnFailed:
             if self._watching:
                 self._watching.append(asyncio.ensure_future(self._apply()))
-            raise changed
+            raise
 
-    def _changed_since(self, found: FoundServer) -> SpawnFailed | None:
+    def _cleared(self, found: FoundServer) -> tuple[PinnedFile, ...]:
         """A program is read for it, which may have grown to a gigabyte: not on the loop. So with a book of its own."""
-        from clawft.config.launch_approval import changed_since
+        from clawft.config.launch_approval import cleared
 
-        return changed_since(self._own_book(), found, self._sources)
+        return cleared(self._own_book(), found, self._sources)
 
     def _own_book(self) -> Approvals:
         from clawft.guard.approval.book import Approvals

@@ -9,24 +9,27 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from clawft.builtin.start_server import WaitingServer
+from clawft.config.jsonc import members
 from clawft.config.layers import FoundServer, Sources
-from clawft.config.scripts import digest, digests, scripts, stamp
+from clawft.config.scripts import code, digest, digest_of, digests, read_pinned, scripts
 from clawft.config.secrecy import masked_values, read_url, read_words, told_by_digest
 from clawft.errors import SpawnFailed, quoted
 from clawft.guard.approval.book import Approvals
 from clawft.policy.approval import ANYONE, Approval, ApprovalStanding, PinnedUse, approval_of, judge
 from clawft.policy.launch import loaders
 from clawft.policy.pin import ShownText, pin, read_shown
+from clawft.sandbox.pinned_file import PinnedFile, stamp
 from clawft.upstream.spec import UpstreamSpec
 
 MISSING = "there is no such program"
+NOTHING: Mapping[str, str] = {}
 MAX_PROGRAM_BYTES = 1024 * 1024 * 1024
 """Of a program whose content is looked at; node, for one, has a tenth of it."""
 
@@ -41,12 +44,17 @@ def approved_launches(book: Approvals, sources: Sources) -> Callable[[FoundServe
     return approved
 
 
-def standing(book: Approvals, found: FoundServer, sources: Sources) -> ApprovalStanding:
-    """A program is read only if somebody has approved one, and its file is not just as it was then."""
+def standing(
+    book: Approvals, found: FoundServer, sources: Sources, held: Mapping[str, str] = NOTHING
+) -> ApprovalStanding:
+    """A program is read only if somebody has approved one, and its file is not just as it was then.
+
+    `held`: digests of files that have been read, and count whatever is there now.
+    """
     known = [each for each in book.of(found.spec.name) if not each.tool]
     if not known:
         return ApprovalStanding.UNKNOWN
-    return max((_judged(each, book, found, sources) for each in known), key=_RANK.__getitem__)
+    return max((_judged(each, book, found, sources, held) for each in known), key=_RANK.__getitem__)
 
 
 def has_changed(book: Approvals, found: FoundServer, sources: Sources) -> bool:
@@ -62,8 +70,10 @@ _RANK = {
 }
 
 
-def _judged(known: Approval, book: Approvals, found: FoundServer, sources: Sources) -> ApprovalStanding:
-    shown = shown_launch(found, known)
+def _judged(
+    known: Approval, book: Approvals, found: FoundServer, sources: Sources, held: Mapping[str, str]
+) -> ApprovalStanding:
+    shown = shown_launch(found, known, held)
     use = PinnedUse(found.spec.name, "", pin(shown), sources.agent, str(sources.workspace))
     return judge([known], use, book.clock()).standing
 
@@ -72,19 +82,21 @@ def launch_approval(
     found: FoundServer, sources: Sources, now: float, expires: float | None = None, agent: str = ANYONE
 ) -> Approval:
     """For this workspace alone: a file of another one with the same words is another matter."""
+    before = _stamp(found.spec)
     shown, workspace = shown_launch(found), str(sources.workspace)
     approval = approval_of(found.spec.name, "", shown, now, expires=expires, agent=agent, workspace=workspace)
-    return msgspec.structs.replace(approval, stamp=_stamp(found.spec))
+    is_of_shown = _stamp(found.spec) == before  # else nobody knows which of two it is the stamp of
+    return msgspec.structs.replace(approval, stamp=before if is_of_shown else "")
 
 
-def shown_launch(found: FoundServer, known: Approval | None = None) -> ShownText:
+def shown_launch(found: FoundServer, known: Approval | None = None, held: Mapping[str, str] = NOTHING) -> ShownText:
     """What would be started. `known`: the content of a file that looks as it did then is not read again."""
     spec = found.spec
     sandbox: Any = msgspec.to_builtins(spec.sandbox)
     if spec.command:
         return {
             "command": spec.command,
-            **_contents(spec, known),
+            **_contents(spec, known, held),
             "args": read_words(spec.args),
             "env": masked_values(spec.env, told_by_digest),
             **_careful(spec),
@@ -100,14 +112,20 @@ def _careful(spec: UpstreamSpec) -> dict[str, str]:
     return {"careful": f"by {', '.join(found)} it can be made to run other code"} if found else {}
 
 
-def _contents(spec: UpstreamSpec, known: Approval | None) -> dict[str, Any]:
+def _contents(spec: UpstreamSpec, known: Approval | None, held: Mapping[str, str]) -> dict[str, Any]:
     """What is in the files that would be run."""
-    now = _stamp(spec)
-    if known is not None and now and known.stamp == now and known.shown is not msgspec.UNSET:
-        told = read_shown(bytes(known.shown))
-        return {name: told[name] for name in ("program", "scripts") if name in told}
-    found = scripts(spec.command, spec.args, spec.cwd, spec.env)
-    return {"program": _digest(spec.command), **({"scripts": digests(found)} if found else {})}
+    program, found = _program(spec.command), scripts(spec.command, spec.args, spec.cwd, spec.env)
+    read = _as_then(known, _stamp(spec)) or {"program": _digest(program), "scripts": digests(found)}
+    exact = {name: held[path] for name, path in found.items() if path in held}
+    told = {**members(read.get("scripts")), **exact}
+    return {"program": held.get(program, read.get("program", MISSING)), **({"scripts": told} if told else {})}
+
+
+def _as_then(known: Approval | None, now: str) -> ShownText:
+    """What they held when they were approved; nothing if one has been touched since."""
+    if known is None or not now or known.stamp != now or known.shown is msgspec.UNSET:
+        return {}
+    return read_shown(bytes(known.shown))
 
 
 def _program(command: str) -> str:
@@ -123,9 +141,9 @@ def _stamp(spec: UpstreamSpec) -> str:
     return "|".join(stamps) if all(stamps) else ""
 
 
-def _digest(command: str) -> str:
+def _digest(program: str) -> str:
     try:
-        return digest(_program(command), MAX_PROGRAM_BYTES)
+        return digest(program, MAX_PROGRAM_BYTES)
     except OSError:
         return MISSING
 
@@ -138,12 +156,23 @@ def grant_command(name: str, found: FoundServer, here: Path | None = None) -> st
     return f"weft approvals grant {name}{place}"
 
 
-def changed_since(book: Approvals, found: FoundServer, sources: Sources) -> SpawnFailed | None:
-    """Why it may not be started any more; None if it is what was approved."""
-    if approved_launches(book, sources)(found):
-        return None
+def cleared(book: Approvals, found: FoundServer, sources: Sources) -> tuple[PinnedFile, ...]:
+    """What it is to be started with. Raises SpawnFailed if that is not what was approved.
+
+    What is judged is what was read, and not read again: by then it may be another.
+    """
+    book.look()
+    files = _pinned(found.spec, str(sources.workspace)) if found.spec.command else ()
+    held = {file.path: digest_of(file.content) for file in files if file.content is not None}
+    if standing(book, found, sources, held) is ApprovalStanding.APPROVED:
+        return files
     name = found.spec.name
-    return SpawnFailed(f"{name} is not what was approved to be started", hint=grant_command(name, found))
+    raise SpawnFailed(f"{name} is not what was approved to be started", hint=grant_command(name, found))
+
+
+def _pinned(spec: UpstreamSpec, workspace: str) -> tuple[PinnedFile, ...]:
+    named = code(spec.command, spec.args, spec.cwd, spec.env).values()
+    return tuple(read_pinned((_program(spec.command), *named), os.path.realpath(workspace)))
 
 
 def waiting_launch(name: str, found: FoundServer, *, changed: bool) -> WaitingServer:

@@ -9,14 +9,18 @@ Where they would lie, as far as that is told by the words; whether they are ther
 | `python -c "import server"`, `sh -c "./run"`, `env -S "./run"` | modules and files that the code names |
 | `npx server`, `uv run server` | what the project has installed under this name, and where it says to get it |
 | `NODE_OPTIONS=--require=./hook.js`, `LD_PRELOAD` | files that the values of variables name |
+| `uv --directory server run main.py`, `npm --prefix server start`, `sh -c "cd server && ./run"` | all that, in there |
+| `make --file other`, `deno run --config other` | what such an option names |
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+MAX_ENTERED = 8
+"""Folders beside its own in which is looked."""
 MAX_WORDS = 200
 """Of one value or one piece of code that are looked at."""
 
@@ -37,11 +41,16 @@ RUNNERS: Mapping[str, tuple[str, ...]] = {
     "make": ("Makefile", "makefile", "GNUmakefile"),
     "just": ("justfile", "Justfile", ".justfile"),
 }
+_ENTERS = frozenset("--directory --project --prefix --cwd --dir --chdir --from --spec --package -C -p".split())
+"""Options of those that run a program by its name: the folder it lies in."""
+_READS = frozenset("--file --makefile --justfile --config --config-file --manifest-path -f".split())
+"""And a file that says what is run."""
 _CODE = ("-c", "-e", "--eval", "-p", "--print", "--command", "-S", "--split-string")
 _BEGINNINGS = ("__main__.py", "package.json", "index.js", "index.mjs", "index.cjs", "index.ts")
 _UNASKED = ("sitecustomize", "usercustomize")
 """Modules that Python runs at every start."""
 _IMPORTED = re.compile(r"\b(?:import|from)\s+([A-Za-z_][\w.]*)")
+_ENTERED = re.compile(r"\bcd\s+([^\s;&|'\"]+)")
 _WORDS = re.compile(r"[^\s'\"()\[\]{}<>|&;,=:]+")
 _VALUES = re.compile(r"[^\s'\",;=]+")
 
@@ -83,6 +92,21 @@ def by_folder(args: Sequence[str], cwd: str) -> Iterator[Candidate]:
         yield f"{first}: {name}", os.path.join(cwd, first, name)
 
 
+def folders_entered(args: Sequence[str], cwd: str) -> list[str]:
+    """Where else than in its own folder all that is looked for, as an option or the code in a word says."""
+    code = (word for before, word in zip(("", *args), args, strict=False) if before in _CODE)
+    told = [*_values_of(_ENTERS, args), *(folder for word in code for folder in _ENTERED.findall(word))]
+    places = dict.fromkeys(os.path.normpath(os.path.join(cwd, folder)) for folder in told[:MAX_ENTERED])
+    return [place for place in places if place != os.path.normpath(cwd)]
+
+
+def _values_of(options: Collection[str], args: Sequence[str]) -> Iterator[str]:
+    for before, word in zip(("", *args), args, strict=False):
+        option, is_whole, value = word.partition("=")
+        if before in options or (is_whole and option in options):
+            yield word if before in options else value
+
+
 def by_code(args: Sequence[str], cwd: str) -> Iterator[Candidate]:
     """Files that are named in a word that is a program by itself."""
     for before, word in zip(("", *args), args, strict=False):
@@ -97,6 +121,8 @@ def by_runner(program: str, args: Sequence[str], cwd: str) -> Iterator[Candidate
         for name in names if "{}" in pattern else ("",):
             relative = pattern.format(name.partition("@")[0])
             yield relative, os.path.join(cwd, relative)
+    if program in RUNNERS:
+        yield from ((name, os.path.join(cwd, name)) for name in _values_of(_READS, args))
 
 
 def by_variables(env: Mapping[str, str], cwd: str) -> Iterator[Candidate]:

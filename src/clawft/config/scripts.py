@@ -9,11 +9,22 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
 
-from clawft.config.named_scripts import Candidate, by_code, by_folder, by_module, by_runner, by_variables
+from clawft.config.named_scripts import (
+    Candidate,
+    by_code,
+    by_folder,
+    by_module,
+    by_runner,
+    by_variables,
+    folders_entered,
+)
 from clawft.policy.pin import PREFIX
 from clawft.sandbox.bounds import is_within
+from clawft.sandbox.pinned_file import PinnedFile, pinned, stamp_of
 from clawft.sandbox.program import hops
 from clawft.store.home import open_at_once
 
@@ -34,17 +45,51 @@ _MAY_RUN = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 def scripts(command: str, args: Sequence[str], cwd: str, env: Mapping[str, str] = NO_VARIABLES) -> dict[str, str]:
     """The path of each script by what names it; no more than there is room for."""
     program = os.path.basename(command)
-    interpreted = program.rstrip("0123456789.") in INTERPRETERS
     named = {
-        **_of_arguments(interpreted, args, cwd),
-        **_those_there(by_folder(args, cwd) if interpreted else iter(())),
-        **_those_there(_interpreters(command, cwd)),
-        **_those_there(by_module(args, cwd, env)),
-        **_those_there(by_runner(program, args, cwd)),
-        **_programs(by_code(args, cwd)),
+        **code(command, args, cwd, env),
+        **_in_all_places(args, cwd, lambda place: _those_there(by_runner(program, args, place))),
+        **_in_all_places(args, cwd, lambda place: _programs(by_code(args, place))),
         **_programs(by_variables(env, cwd)),
     }
     return dict(list(named.items())[:MAX_SCRIPTS])
+
+
+def code(command: str, args: Sequence[str], cwd: str, env: Mapping[str, str] = NO_VARIABLES) -> dict[str, str]:
+    """Those that are run as they are. Others say what to run, and whoever reads them may write them, too."""
+    interpreted = os.path.basename(command).rstrip("0123456789.") in INTERPRETERS
+    return {
+        **_in_all_places(args, cwd, lambda place: _of_arguments(interpreted, args, place)),
+        **_those_there(by_folder(args, cwd) if interpreted else iter(())),
+        **_those_there(_interpreters(command, cwd)),
+        **_in_all_places(args, cwd, lambda place: _those_there(by_module(args, place, env))),
+    }
+
+
+def _in_all_places(args: Sequence[str], cwd: str, look: Callable[[str], Mapping[str, str]]) -> dict[str, str]:
+    """In its own folder, and in those it enters first."""
+    found = dict(look(cwd))
+    for place in folders_entered(args, cwd):
+        there = {name: path for name, path in look(place).items() if path not in found.values()}
+        found.update({f"{os.path.relpath(place, cwd)}: {name}": path for name, path in there.items()})
+    return found
+
+
+def read_pinned(paths: Iterable[str], workspace: str) -> Iterator[PinnedFile]:
+    """With what is in those that lie in the workspace, where others may write, as far as there is room."""
+    room = MAX_SCRIPT_BYTES
+    for path in islice(paths, MAX_SCRIPTS):
+        with suppress(OSError), open_at_once(path) as file:
+            seen = os.fstat(file.fileno())
+            inside = is_within(os.path.realpath(path), workspace)
+            is_read = inside and stat.S_ISREG(seen.st_mode) and seen.st_size <= room
+            room -= seen.st_size if is_read else 0
+            yield pinned(path, seen, file.read(seen.st_size) if is_read else None)
+
+
+def digest_of(content: bytes) -> str:
+    import hashlib  # loads OpenSSL; only where a launch is judged
+
+    return PREFIX + hashlib.sha256(content).hexdigest()
 
 
 def _interpreters(command: str, cwd: str) -> Iterator[Candidate]:
@@ -72,15 +117,6 @@ def _programs(candidates: Iterator[Candidate]) -> dict[str, str]:
 
 def digests(found: Mapping[str, str]) -> dict[str, str]:
     return {argument: _digest(path) for argument, path in found.items()}
-
-
-def stamp(path: str) -> str:
-    """A file from outside; the time of its last change of state cannot be set by whoever changes the file."""
-    try:
-        seen = os.stat(path)
-    except OSError:
-        return ""
-    return f"{seen.st_dev}:{seen.st_ino}:{seen.st_size}:{seen.st_mtime_ns}:{seen.st_ctime_ns}"
 
 
 def _files(args: Sequence[str], cwd: str) -> Iterator[tuple[str, str]]:
@@ -111,7 +147,7 @@ def digest(path: str, most: int) -> str:
         if not stat.S_ISREG(seen.st_mode):
             return NO_FILE
         if seen.st_size > most:
-            return f"{UNREAD} {stamp(path)}"
+            return f"{UNREAD} {stamp_of(seen)}"
         return PREFIX + hashlib.file_digest(file, "sha256").hexdigest()
 
 

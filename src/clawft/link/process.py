@@ -23,6 +23,7 @@ from msgspec import Struct
 from clawft.errors import SpawnFailed, quoted
 from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.group import ask_to_end, end, signal_group
+from clawft.sandbox.pinned_file import PinnedFile, without_content
 from clawft.sandbox.probe import leash
 
 STOP_SECONDS = 2.0
@@ -50,6 +51,8 @@ class Launch(Struct, frozen=True):
     cwd: str = "."
     confine: Confine | None = None
     """Gives the cell it runs in; without one it runs free."""
+    pinned: tuple[PinnedFile, ...] = ()
+    """What it was approved with."""
 
     def __repr__(self) -> str:
         return f"Launch({self.command!r}, …)"  # arguments and variables may hold secrets
@@ -96,6 +99,8 @@ class Child:
         self._loop = asyncio.get_running_loop()
         self.sandbox = ""
         """Which one it runs in, in one line."""
+        self.pinned: tuple[PinnedFile, ...] = ()
+        """What it was approved with, and may have been another when it was started."""
         self.pid = process.pid
         self.stderr = StderrTail()
         self.ended: asyncio.Future[int] = self._loop.create_future()
@@ -232,9 +237,9 @@ def start(launch: Launch, said: Said | None = None) -> Child:
     argv = (command, *launch.args)
     if launch.confine is None:
         return _spawn(CellStart((*leash(), *argv), environment), launch, said)
-    cwd = os.path.realpath(launch.cwd)
-    cell = launch.confine((os.path.abspath(command), *launch.args), cwd)
-    child = _spawn(cell.start((os.path.abspath(command), *launch.args), cwd, environment, own_pipes=True), launch, said)
+    argv, cwd = (os.path.abspath(command), *launch.args), os.path.realpath(launch.cwd)
+    cell = launch.confine(argv, cwd)
+    child = _spawn(cell.start(argv, cwd, environment, own_pipes=True, pinned=launch.pinned), launch, said)
     child.sandbox = cell.line
     return child
 
@@ -252,6 +257,7 @@ def _spawn(how: CellStart, launch: Launch, said: Said | None) -> Child:
         for descriptor in how.descriptors:
             os.close(descriptor)
     child = Child(process, how, said)
+    child.pinned = tuple(map(without_content, launch.pinned))
     if how.handed is not None:
         child.keep_door(how.handed, how.hosts)
     return child

@@ -13,6 +13,8 @@ from codecs import BOM_UTF8
 from io import BytesIO
 from typing import IO, Any
 
+from msgspec.structs import replace
+
 from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, WireError
 from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, is_list, said_beside, too_long
 from clawft.link.faults import Faults
@@ -68,6 +70,7 @@ class StreamLink:
         self._incoming = incoming
         self._lost = lost
         self.child = child = start(self._launch, self._said)
+        self._launch = replace(self._launch, pinned=())  # what is in its scripts may be much, and is needed once
         pipes = child.pipes
         grow(*(pipe.fileno() for pipe in (pipes.stdin, pipes.stdout) if pipe is not None))
         self._writer = LineWriter()

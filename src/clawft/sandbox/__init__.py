@@ -7,6 +7,7 @@
 | what holds it | `probe` finds the means, `means` remembers them: `bwrap` or `landlock`, `seccomp`, `split_folder` |
 | a command to start | `cell` puts both together, with its `pipes` and a `temporary` folder |
 | a network of a few hosts | `door`, opened inside by `opening` |
+| what it was approved with, and whether that was touched | `pinned_file` |
 | its end | `group`, `removal` |
 | what a run needed | `observed_run`, and the `proposal` made of it |
 

@@ -40,6 +40,11 @@ def mounts(rules: Sequence[PathRule], *, sized: bool) -> list[str]:
     return [*found, *(word for path in closed for word in ("--remount-ro", path))]
 
 
+def given(place: str, mode: int, descriptor: int) -> tuple[str, ...]:
+    """What is found there is what can be read from the descriptor, and cannot be written."""
+    return ("--perms", f"{mode:04o}", "--ro-bind-data", str(descriptor), place)
+
+
 def _mount(rule: PathRule, sized: bool) -> Iterable[str]:
     path = rule.path
     match rule.access:

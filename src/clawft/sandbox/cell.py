@@ -15,6 +15,7 @@ from msgspec import Struct
 from clawft.errors import SpawnFailed
 from clawft.sandbox import bwrap, pipes, seccomp
 from clawft.sandbox.bounds import ANY_HOST, NAME_LOOKUP, RUNNING, Bounds, PathRule, access_to, is_within
+from clawft.sandbox.pinned_file import PinnedFile
 from clawft.sandbox.probe import Means, hard_limit, tasks_among_all
 from clawft.sandbox.settled_rules import settled
 from clawft.sandbox.split_folder import taken_apart
@@ -83,10 +84,19 @@ class Cell(Struct, frozen=True):
         weaker = weakness(self.bounds, self.means)
         return f"{self.means.name} ({weaker})" if weaker else self.means.name
 
-    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], *, own_pipes: bool = False) -> CellStart:
+    def start(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str],
+        *,
+        own_pipes: bool = False,
+        pinned: Sequence[PinnedFile] = (),
+    ) -> CellStart:
         """Raises SpawnFailed where the bounds are required and cannot be kept.
 
         `own_pipes`: nobody around it is to hold its input and output, so that their end is seen; where that can be had.
+        `pinned`: files of which it is given what was in them; likewise.
         """
         bounds, means = self.bounds, self.means
         if bounds is None:
@@ -99,7 +109,7 @@ class Cell(Struct, frozen=True):
         bounds = msgspec.structs.replace(bounds, rules=tuple(settled(bounds.rules, bounds.workspace)))
         if means.level == "landlock":
             return self._land(bounds, argv, env, own_pipes)
-        return self._bubble(bounds, argv, cwd, with_own(bounds, env), own_pipes)
+        return self._bubble(bounds, argv, cwd, with_own(bounds, env), own_pipes, pinned)
 
     def _free(self, argv: Sequence[str], env: Mapping[str, str], own_pipes: bool) -> CellStart:
         """Nothing holds it. One we talk with is tended all the same: what it leaves behind nobody else would end."""
@@ -111,7 +121,13 @@ class Cell(Struct, frozen=True):
         return CellStart(argv, env, passed, walled=True, tended=True)
 
     def _bubble(
-        self, bounds: Bounds, argv: Sequence[str], cwd: str, env: Mapping[str, str], own_pipes: bool
+        self,
+        bounds: Bounds,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str],
+        own_pipes: bool,
+        pinned: Sequence[PinnedFile],
     ) -> CellStart:
         if not self.means.offline:
             bounds = msgspec.structs.replace(bounds, network=(ANY_HOST,))
@@ -121,6 +137,10 @@ class Cell(Struct, frozen=True):
         passed = [readable(steps)] if steps else []
         env, steering = kept_apart(env)
         shape = bwrap.arguments(bounds, cwd, sized=self.means.sized, seccomp="".join(map(str, passed)))
+        for file in pinned:
+            if file.content is not None:
+                passed.append(readable(file.content))
+                shape += bwrap.given(file.place, file.mode, passed[-1])
         shape += [word for name, value in steering.items() for word in ("--setenv", name, value)]
         passed.append(readable(zero_ended(shape)))  # and so not in everybody's `ps`
         away, inside = self._around_the_wall(own_pipes and pipes.are_kept(env))

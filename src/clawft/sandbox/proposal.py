@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePosixPath
 
 from msgspec import Struct
@@ -26,6 +26,13 @@ MAX_NAMED = 100
 MAX_TOLD = 10
 
 
+RealPath = Callable[[str], str]
+
+
+def as_it_is(path: str) -> str:
+    return path
+
+
 class Proposal(Struct, frozen=True):
     table: SandboxTable
     notes: tuple[str, ...] = ()
@@ -33,22 +40,22 @@ class Proposal(Struct, frozen=True):
     """What of the table it writes to as a folder, absolute: one that is not there yet has to be made."""
 
 
-def propose(seen: ObservedRun, around: FoldersAround) -> Proposal:
+def propose(seen: ObservedRun, around: FoldersAround, real: RealPath = as_it_is) -> Proposal:
     """What it used of the home folder and the workspace, and wrote anywhere.
 
     A server may have touched things to have them proposed: what is a secret, decides what runs later, or is not its
-    own alone is told and never proposed.
+    own alone is told and never proposed. `real`: where a path leads, for a link opens what it leads to.
     """
     wrote = {_unit(path, around) for path in seen.wrote if _counts(path, around, writing=True)}
     read = {_unit(path, around) for path in seen.read if _counts(path, around, writing=False)}
-    wrote = _outermost({path for path in wrote if not _refused(path, around, writing=True)})
-    read = {path for path in read if not _refused(path, around, writing=False)}
+    wrote = _outermost({path for path in wrote if not _refused(path, around, real, writing=True)})
+    read = {path for path in read if not _refused(path, around, real, writing=False)}
     read = {path for path in read if path not in wrote and not _is_below_any(path, wrote)}
     table = SandboxTable(
         read=_listed(read, around), write=_listed(wrote, around), network=tuple(sorted(seen.names)[:MAX_NAMED])
     )
     folders = {_unit(path, around) for path in seen.wrote if path in seen.made or _unit(path, around) != path}
-    notes = (*_left_out(read, wrote, seen.names), *_notes(seen, around))
+    notes = (*_left_out(read, wrote, seen.names), *_notes(seen, around, real))
     return Proposal(table, notes, tuple(sorted(folders & wrote)[:MAX_NAMED]))
 
 
@@ -71,29 +78,36 @@ def _is_below_any(path: str, folders: set[str]) -> bool:
     return False
 
 
-def _notes(seen: ObservedRun, around: FoldersAround) -> Iterator[str]:
+def _notes(seen: ObservedRun, around: FoldersAround, real: RealPath) -> Iterator[str]:
     secrets = sorted({secret for path in seen.missed | seen.read | seen.wrote if (secret := _secret(path, around))})
     for secret in secrets:
         yield f"it looked for {_short(secret, around)}, which is hidden and not proposed"
-    yield from _not_proposed(seen.wrote, "write to", around, writing=True)
-    yield from _not_proposed(seen.read, "read", around, writing=False)
+    yield from _not_proposed(seen.wrote, "write to", around, real, writing=True)
+    yield from _not_proposed(seen.read, "read", around, real, writing=False)
     if seen.addresses and not seen.names:
         yield f'it called {", ".join(sorted(seen.addresses)[:5])} by number; network = ["*"] allows that'
     elif seen.names:
         yield 'hosts are reached through a proxy it must know how to use; if it does not, network = ["*"]'
 
 
-def _not_proposed(paths: Iterable[str], what: str, around: FoldersAround, *, writing: bool) -> Iterator[str]:
+def _not_proposed(
+    paths: Iterable[str], what: str, around: FoldersAround, real: RealPath, *, writing: bool
+) -> Iterator[str]:
     units = {_unit(path, around) for path in paths if _counts(path, around, writing=writing)}
-    refused = sorted((unit, why) for unit in units if (why := _refused(unit, around, writing=writing)))
+    refused = sorted((unit, why) for unit in units if (why := _refused(unit, around, real, writing=writing)))
     for unit, why in refused[:MAX_TOLD]:
         yield f"it wanted to {what} {ascii(_short(unit, around))[1:-1]}, which {why}: not proposed"
     if len(refused) > MAX_TOLD:
         yield f"it wanted to {what} {len(refused) - MAX_TOLD} more that are not proposed"
 
 
-def _refused(unit: str, around: FoldersAround, *, writing: bool) -> str:
+def _refused(unit: str, around: FoldersAround, real: RealPath, *, writing: bool) -> str:
     """Why it is not proposed; nothing if it is."""
+    places = dict.fromkeys((unit, real(unit)))
+    return next(filter(None, (_wrong_with(place, around, writing=writing) for place in places)), "")
+
+
+def _wrong_with(unit: str, around: FoldersAround, *, writing: bool) -> str:
     if not may_be_opened(unit, around.home) or is_shared(unit, around.home):
         return "is much more than one program needs"
     if not unit.isprintable():

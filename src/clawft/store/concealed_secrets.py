@@ -5,6 +5,7 @@ Secrets are kept concealed as long as we run; tokens, which are soon replaced, a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from urllib.parse import quote, quote_plus
@@ -20,6 +21,8 @@ SHORTEST_LINE = 12
 MAX_PASSING = 256
 """Secrets that come and go, as tokens do: the oldest is forgotten."""
 SPELLED_KEPT = 2_048
+LINE_DIGITS = 76
+"""After so many digits in base 64 most programs begin a new line."""
 HIDDEN = "…"
 
 Find = Callable[[Sequence[str]], Iterable[str]]
@@ -55,13 +58,19 @@ def _lines(secret: str) -> Iterable[str]:
 def _spellings(secret: str) -> Iterable[str]:
     """Inside quotes, in an address, on a page, and as it travels in headers."""
     raw = secret.encode("utf-8", "surrogatepass")
-    yield from (repr(secret)[1:-1], secret.translate(_ON_A_PAGE))
+    on_a_page = secret.translate(_ON_A_PAGE)
+    yield from (repr(secret)[1:-1], on_a_page, on_a_page.replace("&#x27;", "&#39;"))
     yield from _in_quotes(secret)
-    yield from (quote(raw, safe=""), quote_plus(raw), raw.hex(), raw.hex().upper())
+    in_addresses = (quote_plus(raw), *(quote(raw, safe=kept) for kept in _KEPT_IN_ADDRESSES))
+    yield from (*in_addresses, *(_PERCENT.sub(lambda found: found[0].lower(), each) for each in in_addresses))
+    yield from (raw.hex(), raw.hex().upper())
     yield from _in_base64(raw)
 
 
 _ON_A_PAGE = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
+_PERCENT = re.compile("(?:%[0-9A-Fa-f]{2})+")
+_KEPT_IN_ADDRESSES = ("", "/", "!*'()")
+"""By most, by Python, by JavaScript."""
 
 
 @lru_cache(maxsize=SPELLED_KEPT)
@@ -81,7 +90,11 @@ def _in_base64(raw: bytes) -> Iterable[str]:
     """By itself, and inside something longer, as a password is behind the name of its user: in both alphabets."""
     from binascii import b2a_base64  # a thousandth of what resolving one takes
 
-    yield b2a_base64(raw, newline=False).decode().rstrip("=")
+    alone = b2a_base64(raw, newline=False).decode().rstrip("=")
+    yield alone
+    yield from (
+        line for at in range(0, len(alone), LINE_DIGITS) if len(line := alone[at : at + LINE_DIGITS]) >= SHORTEST_LINE
+    )
     for before, mixed in ((0, 0), (1, 2), (2, 3)):  # bytes before it, and digits that say something of those, too
         digits = b2a_base64(bytes(before) + raw, newline=False).decode().rstrip("=")
         whole = (before + len(raw)) % 3 == 0
@@ -116,6 +129,26 @@ def conceal(text: str) -> str:
 
     For whatever leaves us as words: errors, logs, what servers wrote to stderr.
     """
-    for secret in _longest_first():
+    secrets = _longest_first()
+    for secret in secrets:
         text = text.replace(secret, HIDDEN)
-    return redact_text(text)
+    return redact_text(_without_percent(secrets, text) if _PERCENT.search(text) else text)
+
+
+def _without_percent(secrets: Sequence[str], text: str) -> str:
+    """Programs differ in what they spell with a percent sign: it is looked for as whoever receives it reads it."""
+    ways = (text, text.replace("+", " ")) if "+" in text else (text,)
+    read = [_PERCENT.sub(_read, way) for way in ways]
+    for secret in secrets:
+        if any(secret in each for each in read):
+            text = re.sub("".join(map(_spelled_either_way, secret)), HIDDEN, text)
+    return text
+
+
+def _read(found: re.Match[str]) -> str:
+    return bytes.fromhex(found[0].replace("%", "")).decode("utf-8", "replace")
+
+
+def _spelled_either_way(letter: str) -> str:
+    spelled = "".join(f"%{byte:02X}" for byte in letter.encode("utf-8", "surrogatepass"))
+    return f"(?:{re.escape(letter)}|(?i:{spelled}){'|[+]' if letter == ' ' else ''})"

@@ -87,8 +87,8 @@ class Pool:
         self.newcomers = Newcomers()
         self.private = PrivateSessions(lambda spec: Upstream(spec, self, self._cache, offers=False))
         self.news = News()
-        self.clearance: Callable[[UpstreamSpec], Awaitable[None]] | None = None
-        """Asked before every start of a server; raises SpawnFailed if it may not be."""
+        self.clearance: Callable[[UpstreamSpec], Awaitable[list[Callable[[], Link]]]] | None = None
+        """Asked in place of `ways` before every start of a server; raises SpawnFailed if it may not be."""
 
     # ── the one operation ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -274,9 +274,7 @@ class Pool:
         return self._room
 
     async def link_to(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
-        if self.clearance is not None:
-            await self.clearance(spec)
-        return self._ways(spec)
+        return self._ways(spec) if self.clearance is None else await self.clearance(spec)
 
     def roots_changed(self) -> None:
         """The agent's folders are others than before: servers that remember them are told."""

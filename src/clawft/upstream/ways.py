@@ -9,6 +9,7 @@ from clawft.errors import InvalidConfig
 from clawft.link.base import Credentials, Link
 from clawft.link.process import Launch, Said
 from clawft.link.stream import StreamLink
+from clawft.sandbox.pinned_file import PinnedFile
 from clawft.store.secrets import resolve, resolve_all
 from clawft.upstream.cells import Cells
 from clawft.upstream.circle import one_deeper
@@ -25,13 +26,15 @@ def ways_to(
     said: Callable[[str], Said] | None = None,
     cells: Cells | None = None,
     login_to: LoginTo | None = None,
+    pinned: tuple[PinnedFile, ...] = (),
 ) -> list[Callable[[], Link]]:
     """One row per transport. Secrets are resolved when the link is made, and live no longer than it.
 
-    `said` gives, for a server's name, who hears what it writes to stderr; without `cells` a child runs free.
+    `said` gives, for a server's name, who hears what it writes to stderr; without `cells` a child runs free; it was
+    approved with what is `pinned`.
     """
     if spec.transport == "stdio":
-        return [lambda: _child(spec, said(spec.name) if said else None, cells)]
+        return [lambda: _child(spec, said(spec.name) if said else None, cells, pinned)]
     return _over_http(spec, None if login_to is None or has_token(spec) else login_to(spec))
 
 
@@ -77,8 +80,8 @@ def has_token(spec: UpstreamSpec) -> bool:
     return any(name.lower() == "authorization" for name in spec.headers)
 
 
-def _child(spec: UpstreamSpec, said: Said | None, cells: Cells | None) -> StreamLink:
+def _child(spec: UpstreamSpec, said: Said | None, cells: Cells | None, pinned: tuple[PinnedFile, ...]) -> StreamLink:
     confine = partial(cells.cell, spec) if cells is not None else None
     variables = {**resolve_all(spec.env), **one_deeper(spec)}
-    launch = Launch(spec.command, spec.args, variables, spec.cwd, confine)
+    launch = Launch(spec.command, spec.args, variables, spec.cwd, confine, pinned)
     return StreamLink(launch, limit=spec.max_message, said=said, name=spec.name)

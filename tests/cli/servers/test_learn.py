@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from clawft.cli.servers.watched_cells import as_spelled_here
+from clawft.sandbox.observed_run import ObservedRun
 from tests import system
 from tests.requirements import requirement
 from tests.servers.weft import weft as command
@@ -59,6 +61,16 @@ def test_what_a_run_used_is_proposed_stored_and_enough(tmp_path: Path, home: Pat
     assert json.loads(status.stdout)["state"] == "connected", status.stdout
     assert (home / ".state" / "log").exists()
     assert (home / ".ssh" / "id").read_text() == "x"
+
+
+@requirement("POOL-22")
+def test_a_home_that_is_a_link_has_two_names_and_is_one_home(tmp_path: Path, home: Path) -> None:
+    """By its other name it would be taken for a folder of nobody, and be proposed as a whole."""
+    link = tmp_path / "link"
+    link.symlink_to(home)
+    seen = ObservedRun({f"{link}/.config/tool/settings", "/usr/x"}, {f"{link}/.bashrc"}, {f"{link}/.ssh/id"})
+    spelled = as_spelled_here(seen, (str(home),))
+    assert spelled == ObservedRun({f"{home}/.config/tool/settings", "/usr/x"}, {f"{home}/.bashrc"}, {f"{home}/.ssh/id"})
 
 
 @requirement("POOL-22")

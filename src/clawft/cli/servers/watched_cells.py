@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
@@ -12,6 +14,7 @@ from clawft.cli.parser import WrongUsage
 from clawft.sandbox.bounds import FoldersAround, PathRule, expand, with_rules
 from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.observed_run import OPTIONS, ObservedRun, read_notes, together
+from clawft.sandbox.pinned_file import PinnedFile
 from clawft.sandbox.proposal import Proposal, propose
 from clawft.upstream.cells import Cells
 from clawft.upstream.spec import UpstreamSpec
@@ -26,9 +29,17 @@ class WatchedCell(Cell, frozen=True, kw_only=True):
     strace: str
     notes: str
 
-    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], *, own_pipes: bool = False) -> CellStart:
+    def start(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str],
+        *,
+        own_pipes: bool = False,
+        pinned: Sequence[PinnedFile] = (),
+    ) -> CellStart:
         """Its pipes are not its own: strace has them as well."""
-        how = Cell.start(self, argv, cwd, env)
+        how = Cell.start(self, argv, cwd, env, pinned=pinned)
         watching = (*self.means.leash, self.strace, *OPTIONS, "-o", self.notes)
         return msgspec.structs.replace(how, argv=(*watching, *how.argv))
 
@@ -59,11 +70,29 @@ class WatchingCells(Cells):
         if self.found is None:
             raise WrongUsage("it was never started", hint="only a server that is a program can be watched")
         command, cwd, around = self.found
-        return propose(together(self._read(file, command, cwd) for file in self._notes.iterdir()), around)
+        seen = together(self._read(file, command, cwd) for file in self._notes.iterdir())
+        return propose(as_spelled_here(seen, (around.home, around.workspace, around.own)), around, os.path.realpath)
 
     def _read(self, file: Path, command: str, cwd: str) -> ObservedRun:
         with open(file, encoding="ascii", errors="replace") as notes:
             return read_notes(_bounded(notes), command, cwd)
+
+
+def as_spelled_here(seen: ObservedRun, folders: Collection[str]) -> ObservedRun:
+    """The same, with paths in these folders spelled as they are: a home that is a link has two names."""
+
+    @cache
+    def real(path: str) -> str:
+        return os.path.realpath(path)
+
+    def spelled(path: str) -> str:
+        for folder in (path, *map(str, PurePosixPath(path).parents)):
+            if real(folder) in folders:
+                return real(folder) + path[len(folder) :]
+        return path
+
+    paths = {name: set(map(spelled, getattr(seen, name))) for name in ("read", "wrote", "missed", "made")}
+    return msgspec.structs.replace(seen, **paths)
 
 
 def _bounded(lines: Iterable[str]) -> Iterator[str]:

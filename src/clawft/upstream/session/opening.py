@@ -9,10 +9,11 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from clawft.errors import LinkClosed, LinkRefused, NotConnected, ProcessExited, RequestTimeout
+from clawft.errors import LinkClosed, LinkRefused, NotConnected, ProcessExited, RequestTimeout, SpawnFailed
 from clawft.link.base import Link
 from clawft.link.faults import Faults
 from clawft.model import Era
+from clawft.sandbox.pinned_file import touched
 from clawft.store.secrets import is_reference
 from clawft.upstream.session.session import Session, SessionListener
 from clawft.upstream.spec import UpstreamSpec
@@ -43,6 +44,7 @@ async def open_session(
         session = Session(await _make(spec, way), listener, capabilities)
         try:
             await session.connect(known, pinned)
+            _check_untouched(spec, session)
         except LinkRefused as refused:
             await _leave(session, did_wrong)
             first = first or refused
@@ -64,6 +66,13 @@ async def open_session(
         else:
             return session
     raise first or NotConnected(f"{spec.name}: there is no way to reach it")
+
+
+def _check_untouched(spec: UpstreamSpec, session: Session) -> None:
+    """By now it has read what it was started with. Raises SpawnFailed; at the next start that is looked at again."""
+    child = session.link.child
+    if child is not None and (file := touched(child.pinned)):
+        raise SpawnFailed(f"{spec.name} was stopped: {file} was changed while it was started", passing=True)
 
 
 async def _leave(session: Session, did_wrong: Callable[[Faults], None]) -> None:
