@@ -16,6 +16,7 @@ from clawft.builtin.ide.model import Position
 from clawft.errors import IdeFailed, IdeNotConnected
 from clawft.sandbox.probe import Means
 from tests.builtin.ide import hostile_server
+from tests.nesting import TOO_DEEP, nested
 from tests.requirements import requirement
 from tests.sandbox.held import LEVELS, means
 
@@ -178,7 +179,7 @@ PLACED = '{"range":{"start":{"line":0,"character":0},"end":{"line":0,"character"
         '{"id":1,"method":"workspace/configuration","params":17}',
         '{"id":1,"method":"window/workDoneProgress/create","params":[]}',
         '{"method":"$/progress","params":null}',
-        '{"method":"x","params":' + "[" * 5_000 + "]" * 5_000 + "}",
+        '{"method":"x","params":' + nested(TOO_DEEP) + "}",
         PUBLISHED % '{"range":17}',
     ],
     ids=["settings", "work", "progress", "deep", "diagnostics"],
