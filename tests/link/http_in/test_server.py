@@ -335,11 +335,11 @@ async def test_http_1_0_works_and_closes() -> None:
 
 
 @requirement("SHELL-19")
-async def test_connection_close_ends_after_the_answer_and_ignores_what_follows() -> None:
+@pytest.mark.parametrize("name", [b"Connection", b"Proxy-Connection"])
+async def test_connection_close_ends_after_the_answer_and_ignores_what_follows(name: bytes) -> None:
     app, reached = recorder()
-    whole = await said(
-        b"GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\n\r\n", app=app
-    )
+    first = b"GET /a HTTP/1.1\r\nHost: h\r\n%b: close\r\n\r\n" % name
+    whole = await said(first + b"GET /b HTTP/1.1\r\nHost: h\r\n\r\n", app=app)
     assert whole.count(b"HTTP/1.1 ") == 1
     assert reached == ["/a"]
 
