@@ -197,7 +197,10 @@ class HttpApp:
             return self._stateless.post(visit, message)
         if is_batch(body):
             return self._take_batch(visit, decode_batch(body))
-        message = reading.decode(body)
+        try:
+            message = reading.decode(body)
+        except (ParseError, BadEnvelope) as wrong:
+            raise self._sessions.told(visit, body, wrong) from None
         del body
         if isinstance(message, Request) and claims_stateless(message.params):
             return self._stateless.post(visit, message)
