@@ -285,6 +285,27 @@ async def test_large_body_reaches_an_application_that_reads_slowly(chunked: bool
         assert int(largest) < MIB  # reading stopped while the application was busy
 
 
+@requirement("SHELL-19", "QUAL-12")
+@pytest.mark.parametrize("pieces", [1, 10, 400])
+@pytest.mark.parametrize("wanted", [True, False])
+async def test_after_a_large_chunked_body_the_next_request_is_read(pieces: int, wanted: bool) -> None:
+    """Also if nobody wanted the body, as of a caller who may not come in."""
+
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        await answer(send, b"no")
+
+    framed = (b"%x\r\n%b\r\n" % (100_000 // pieces, b"x" * (100_000 // pieces))) * pieces + b"0\r\n\r\n"
+    first = b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n" + framed
+    async with serving(echo if wanted else refuse) as (_, port), connected(port) as client:
+        for _ in range(3):
+            await client.say(first)
+            status, headers, _ = await client.answer()
+            assert status == 200
+            if headers.get(b"connection") == b"close":  # the rest of a body that nobody wanted was not here yet
+                assert not wanted
+                return
+
+
 @requirement("SHELL-19")
 async def test_streamed_answer_is_chunked_and_flushed_piece_by_piece() -> None:
     go_on = asyncio.Event()

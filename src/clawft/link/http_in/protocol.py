@@ -168,6 +168,8 @@ class Connection(asyncio.Protocol):
             self._stamps.head_since = self._stamps.head_since or self._stamps.heard
         elif self._is_full():
             self._pause()
+        elif reader.reading is None:  # it was full before the last of the body, which nobody has to ask for
+            self._resume()
         self._advance()
 
     def _begin(self, head: Head) -> HttpExchange:
