@@ -306,6 +306,19 @@ async def test_after_a_large_chunked_body_the_next_request_is_read(pieces: int, 
                 return
 
 
+@requirement("SHELL-19", "QUAL-12")
+@pytest.mark.parametrize("cut", [1, 20, 60])
+async def test_after_a_large_chunked_body_half_a_head_is_read_on(cut: int) -> None:
+    body = b"1388\r\n" + b"x" * 5_000 + b"\r\n"
+    first = b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n" + body * 8 + b"0\r\n\r\n"
+    async with serving(echo) as (_, port), connected(port) as client:
+        for _ in range(2):
+            await client.say(first + first[:cut])
+            assert (await client.answer())[0] == 200
+            await client.say(first[cut:])
+            assert (await client.answer())[0] == 200
+
+
 @requirement("SHELL-19")
 async def test_streamed_answer_is_chunked_and_flushed_piece_by_piece() -> None:
     go_on = asyncio.Event()
