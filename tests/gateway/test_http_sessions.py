@@ -212,6 +212,17 @@ async def test_a_question_goes_out_on_the_stream_of_its_call() -> None:
         assert aside.messages == []
 
 
+@requirement("WIRE-05", "SHELL-19")
+async def test_an_answer_that_cannot_be_read_ends_its_question() -> None:
+    async with http(asking_server()) as client:
+        session = await client.initialize(capabilities=CAN_FILL)
+        call = session.send("tools/call", {"name": "demo__greet"})
+        question = await call.message()
+        refused = await session.write({"jsonrpc": "2.0", "id": question["id"]}).whole()
+        assert (refused.status, refused.json["id"], refused.json["error"]["code"]) == (400, None, -32600)
+        assert (await call.whole()).messages[-1]["result"]["isError"]
+
+
 # ── bounds ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -80,6 +80,28 @@ async def test_an_answer_that_is_none_fails_the_call_and_nothing_else(answer: di
         assert (await caller.ask("ping"))["result"] == {}
 
 
+@requirement("WIRE-05", "SHELL-08")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b'{"jsonrpc":"2.0","id":%d}',
+        b'{"jsonrpc":"2.0","id":%d,"result":{"action":"decline"},"error":{"code":1,"message":"x"}}',
+        b'{"jsonrpc":"2.0","id":%d,"result":{"action":"dec',
+        b'{"jsonrpc":2,"id":%d,"result":{"action":"decline"}}',
+    ],
+)
+async def test_an_answer_that_cannot_be_read_ends_the_question_and_no_request_of_the_caller(answer: bytes) -> None:
+    """As `JSON.stringify` writes a result that is undefined, say. Its id is ours: the call may have the same."""
+    async with pipe(server()) as caller:
+        await caller.initialize(capabilities=CAN_FILL)
+        id = caller.send("tools/call", {"name": "demo__greet"})
+        caller.line(answer % (await asked(caller))["id"])
+        assert (await caller.message(lambda m: "error" in m))["id"] is None
+        failed = await caller.answer(id)
+        assert failed["result"]["isError"]
+        assert "the client's answer is no message" in texts(failed)[0]
+
+
 @requirement("SHELL-08")
 @pytest.mark.parametrize(
     ("tool", "capabilities"),

@@ -1,6 +1,7 @@
 """Many requests on one pipe: each gets one answer, its own, as soon as it is there."""
 
 import asyncio
+import contextlib
 import contextvars
 
 import pytest
@@ -9,7 +10,7 @@ from clawft.gateway import running_requests
 from clawft.gateway.core import Gateway
 from clawft.gateway.running_requests import RunningRequests
 from clawft.model import Call, Reply, Tool
-from tests.gateway.support import Demo, Gate, echo, modern, pipe, serving, soon, texts
+from tests.gateway.support import Demo, Gate, echo, modern, pipe, serving, soon, texts, turns
 from tests.requirements import requirement
 
 ERAS = pytest.mark.parametrize("era", ["handshake", "stateless"])
@@ -63,6 +64,31 @@ async def test_an_id_in_use_is_refused_and_the_first_request_lives(era: str) -> 
         gate.open.set()
         assert texts(await caller.answer("same")) == ["through"]
         assert texts(await caller.ask("tools/call", call_params(era, "demo__wait"), id="same")) == ["through"]
+
+
+@requirement("WIRE-04", "WIRE-05")
+@ERAS
+async def test_the_id_of_a_cancelled_request_is_free_while_its_tool_still_runs(era: str) -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def stubborn(call: Call) -> Reply:
+        begun.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await ended.wait()
+        await ended.wait()
+        return Reply.text("too late")
+
+    async with pipe(serving(Demo().add("stubborn", stubborn).add("echo", echo))) as caller:
+        if era == "handshake":
+            await caller.initialize()
+        caller.send("tools/call", call_params(era, "demo__stubborn"), id="same")
+        await soon(begun)
+        caller.notify("notifications/cancelled", requestId="same")
+        assert texts(await caller.ask("tools/call", call_params(era, "demo__echo"), id="same")) == ["{}"]
+        assert len(caller.served.running) == 1
+        ended.set()
+        await turns(lambda: not len(caller.served.running))
+        assert caller.messages == []
 
 
 @requirement("SHELL-12")

@@ -13,6 +13,7 @@ from tests.servers.weft import Served
 pytestmark = pytest.mark.slow
 
 PARAMS = -32602
+MISMATCH = -32020
 
 
 @requirement("SHELL-19")
@@ -42,6 +43,27 @@ async def test_an_ended_session_is_unknown(served: Served) -> None:
     assert (await ask(served.port, session.delete())).status == 204
     assert (await ask(served.port, session.post(message(1, "ping")))).status == 404
     assert (await ask(served.port, session.delete())).status == 404
+
+
+@requirement("SHELL-18", "SHELL-19")
+@pytest.mark.parametrize(
+    ("versions", "status"),
+    [
+        (("2025-11-25", "2025-11-25"), 200),
+        (("2099-01-01", "2025-11-25"), 400),
+        (("2026-07-28", "2025-11-25"), 400),
+        (("2025-11-25", "2025-06-18"), 400),
+    ],
+)
+async def test_one_request_of_a_session_has_one_version(served: Served, versions: tuple[str, str], status: int) -> None:
+    """Whoever stands before us may have looked at the other."""
+    session = await open_session(served.port)
+    first, second = versions
+    said = session.post(message(1, "ping"), {"MCP-Protocol-Version": f"{first}\r\nMCP-Protocol-Version: {second}"})
+    answer = await ask(served.port, said)
+    assert answer.status == status
+    if status != 200:
+        assert answer.code == MISMATCH
 
 
 @requirement("SHELL-19")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from clawft.errors import BadParams, UrlElicitationRequired
+from clawft.errors import BadParams, UrlElicitationRequired, WireError
 from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS, CallTarget
@@ -274,6 +274,10 @@ class Conversation:
     def fill(self, answer: Response | Failure) -> None:
         """An answer to a question of ours."""
         self._asking.fill(answer)
+
+    def misread(self, message: bytes, wrong: WireError) -> bool:
+        """Was it the answer to a question of ours that cannot be read? Then its id is none of the caller's."""
+        return self._open_questions is not None and self._open_questions.fail(message, wrong)
 
     def close(self) -> None:
         self._plain_talk = None

@@ -112,7 +112,7 @@ class Errand(Job):
             self.sent = None
             self._short.witness.noted(self._call, self._began, asyncio.CancelledError())
             self._all.running.forget(self)
-            self.deliver(self._all.running.last_word(self.id))
+            self.deliver(self._all.running.last_word(self))
 
 
 async def _as_it_came(reply: Reply, _: Call) -> Reply:

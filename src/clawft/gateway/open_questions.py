@@ -8,12 +8,13 @@ from typing import Any, cast
 
 import msgspec
 
-from clawft.errors import ExecutionFailed, LinkClosed, RequestTimeout, UrlElicitationRequired
+from clawft.errors import ExecutionFailed, LinkClosed, RequestTimeout, UrlElicitationRequired, WireError
 from clawft.gateway.talk import Outlet
 from clawft.model import Question
 from clawft.wire import forms, narrow
 from clawft.wire.correlate import OpenAnswers
 from clawft.wire.jsonrpc import writing
+from clawft.wire.jsonrpc.likely import likely_answer
 from clawft.wire.jsonrpc.messages import Failure, Response
 from clawft.wire.revisions import Revision
 from clawft.wire.visible import make_visible
@@ -66,6 +67,11 @@ class OpenQuestions:
     def fill(self, answer: Response | Failure) -> None:
         """One that nobody waits for is dropped."""
         self._asked.fill(answer.id, answer)
+
+    def fail(self, answer: bytes, wrong: WireError) -> bool:
+        """One that cannot be read, and which no better one will follow. False if it was meant as something else."""
+        id = likely_answer(answer)
+        return bool(id) and self._asked.fail(id, ExecutionFailed(f"the client's answer is no message: {wrong}"))
 
     def remember(self, asked: UrlElicitationRequired) -> None:
         """The caller is told to send the person somewhere by an error, instead of a question."""

@@ -124,6 +124,7 @@ class PipeCaller:
             from clawft.wire.jsonrpc.likely import likely_request  # few callers write such lines
 
             wrong = MessageTooLong("the message is too long", hint="16 MiB at most")
+            self._conversation.misread(line.head, wrong)
             self._write(writing.failure_of(likely_request(line.head), wrong))
             return
         usual = read_usual(line) if self._settled else None
@@ -145,7 +146,7 @@ class PipeCaller:
     def _misread(self, line: bytes, wrong: ParseError | BadEnvelope) -> None:
         from clawft.wire.jsonrpc.batches import is_batch  # few callers send what is no message
 
-        if isinstance(wrong, ParseError):
+        if self._conversation.misread(line, wrong) or isinstance(wrong, ParseError):
             self._write(writing.failure_of(None, wrong))
         elif is_batch(line):
             self._accept_batch(line)

@@ -31,6 +31,8 @@ CodeOf = Callable[[ClawftError], int]
 
 NOTHING = b""
 """What a cancelled request is answered with."""
+_TAKEN_BACK = b"taken back"
+"""How the keys of those begin whose sender has cancelled them; no id does."""
 
 
 class Job:
@@ -223,24 +225,24 @@ class RunningRequests:
             me.uncancel()
         if job.deliver is not None:
             interrupted = writing.failure(job.id, INTERNAL_ERROR, "interrupted: the task of this call was cancelled")
-            job.deliver(self.last_word(job.id) if job.cancelled or self._closing else interrupted)
+            job.deliver(self.last_word(job) if job.cancelled or self._closing else interrupted)
 
     def _not_run(self, job: Job) -> bytes:
         """Cancelled while it was queued."""
         job.work.close()
         self.forget(job)
-        return self.last_word(job.id)
+        return self.last_word(job)
 
     def _taken_back(self, job: Job, me: asyncio.Task[Any]) -> bytes:
         """The task that ran a cancelled request goes on."""
         me.uncancel()
-        return self.last_word(job.id)
+        return self.last_word(job)
 
-    def last_word(self, id: bytes) -> bytes:
-        """The answer to a request that was cancelled."""
-        if not self._closing:
+    def last_word(self, job: Job) -> bytes:
+        """The answer to a request that was cancelled: something only if it was by us, because we stop."""
+        if not self._closing or job.key.startswith(_TAKEN_BACK):
             return NOTHING
-        return writing.failure(id, INTERNAL_ERROR, LAST_WORD)
+        return writing.failure(job.id, INTERNAL_ERROR, LAST_WORD)
 
     def forget(self, job: Job) -> None:
         del self._jobs[job.key]
@@ -267,9 +269,14 @@ class RunningRequests:
         return None
 
     def cancel(self, key: bytes, beside: bytes = b"") -> None:
-        """Stop it; nothing more is sent for this id. Unknown ids are fine: the answer may just have gone out."""
-        job = self._jobs.get(key)
+        """Stop it; nothing more is sent for this id. Unknown ids are fine: the answer may just have gone out.
+
+        Its sender is done with it and may use the id again; it counts under a name of ours until it has really ended.
+        """
+        job = self._jobs.pop(key, None)
         if job is not None:
+            job.key = b"%b %d" % (_TAKEN_BACK, id(job))
+            self._jobs[job.key] = job
             job.cancel(beside)
 
     def cancel_all(self) -> None:

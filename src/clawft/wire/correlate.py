@@ -93,11 +93,13 @@ class OpenAnswers(OpenRequests[Waiter[Answer]]):
         waiter.set_result(answer)
         return True
 
-    def fail(self, id: bytes, error: ClawftError) -> None:
-        """Whoever waits for this answer waits for no other."""
+    def fail(self, id: bytes, error: ClawftError) -> bool:
+        """Whoever waits for this answer waits for no other. False if nobody does."""
         waiter = self.take(id)
-        if waiter is not None and not waiter.done():
-            waiter.set_exception(error)
+        if waiter is None or waiter.done():
+            return False
+        waiter.set_exception(error)
+        return True
 
     def fail_all(self, error: ClawftError) -> None:
         """Nothing more is answered."""

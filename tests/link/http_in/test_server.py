@@ -285,6 +285,40 @@ async def test_large_body_reaches_an_application_that_reads_slowly(chunked: bool
         assert int(largest) < MIB  # reading stopped while the application was busy
 
 
+@requirement("SHELL-19", "QUAL-12")
+@pytest.mark.parametrize("pieces", [1, 10, 400])
+@pytest.mark.parametrize("wanted", [True, False])
+async def test_after_a_large_chunked_body_the_next_request_is_read(pieces: int, wanted: bool) -> None:
+    """Also if nobody wanted the body, as of a caller who may not come in."""
+
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        await answer(send, b"no")
+
+    framed = (b"%x\r\n%b\r\n" % (100_000 // pieces, b"x" * (100_000 // pieces))) * pieces + b"0\r\n\r\n"
+    first = b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n" + framed
+    async with serving(echo if wanted else refuse) as (_, port), connected(port) as client:
+        for _ in range(3):
+            await client.say(first)
+            status, headers, _ = await client.answer()
+            assert status == 200
+            if headers.get(b"connection") == b"close":  # the rest of a body that nobody wanted was not here yet
+                assert not wanted
+                return
+
+
+@requirement("SHELL-19", "QUAL-12")
+@pytest.mark.parametrize("cut", [1, 20, 60])
+async def test_after_a_large_chunked_body_half_a_head_is_read_on(cut: int) -> None:
+    body = b"1388\r\n" + b"x" * 5_000 + b"\r\n"
+    first = b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n" + body * 8 + b"0\r\n\r\n"
+    async with serving(echo) as (_, port), connected(port) as client:
+        for _ in range(2):
+            await client.say(first + first[:cut])
+            assert (await client.answer())[0] == 200
+            await client.say(first[cut:])
+            assert (await client.answer())[0] == 200
+
+
 @requirement("SHELL-19")
 async def test_streamed_answer_is_chunked_and_flushed_piece_by_piece() -> None:
     go_on = asyncio.Event()
@@ -335,11 +369,11 @@ async def test_http_1_0_works_and_closes() -> None:
 
 
 @requirement("SHELL-19")
-async def test_connection_close_ends_after_the_answer_and_ignores_what_follows() -> None:
+@pytest.mark.parametrize("name", [b"Connection", b"Proxy-Connection"])
+async def test_connection_close_ends_after_the_answer_and_ignores_what_follows(name: bytes) -> None:
     app, reached = recorder()
-    whole = await said(
-        b"GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\n\r\n", app=app
-    )
+    first = b"GET /a HTTP/1.1\r\nHost: h\r\n%b: close\r\n\r\n" % name
+    whole = await said(first + b"GET /b HTTP/1.1\r\nHost: h\r\n\r\n", app=app)
     assert whole.count(b"HTTP/1.1 ") == 1
     assert reached == ["/a"]
 

@@ -197,7 +197,10 @@ class HttpApp:
             return self._stateless.post(visit, message)
         if is_batch(body):
             return self._take_batch(visit, decode_batch(body))
-        message = reading.decode(body)
+        try:
+            message = reading.decode(body)
+        except (ParseError, BadEnvelope) as wrong:
+            raise self._sessions.told(visit, body, wrong) from None
         del body
         if isinstance(message, Request) and claims_stateless(message.params):
             return self._stateless.post(visit, message)
@@ -217,7 +220,7 @@ class HttpApp:
         repeated = headers_of.repeated(pairs)
         return HeaderLook(
             headers,
-            stateless=_is_stateless(headers),
+            stateless=_is_stateless(pairs),
             repeated=repeated,
             route=None if repeated else headers_of.route(headers),
             out_of_place=_ambiguous(pairs) or self._access.check_place(headers),
@@ -225,10 +228,12 @@ class HttpApp:
         )
 
 
-def _is_stateless(headers: Headers) -> bool:
-    """A version header we do not know as a handshake one is stateless, so that its sender gets a structured answer."""
-    version = headers.get(headers_of.VERSION)
-    return version is not None and version.decode("latin-1").strip() not in HANDSHAKE
+def _is_stateless(pairs: Sequence[Header]) -> bool:
+    """A version header we do not know as a handshake one is stateless, so that its sender gets a structured answer;
+    so are two that say different things.
+    """
+    versions = {value.decode("latin-1").strip() for name, value in pairs if name == headers_of.VERSION}
+    return len(versions) > 1 or not versions.issubset(HANDSHAKE)
 
 
 def _ambiguous(pairs: Sequence[Header]) -> AccessRefusal | None:

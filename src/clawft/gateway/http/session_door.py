@@ -144,18 +144,27 @@ class SessionDoor:
 
     def name_of(self, visit: Visit) -> str:
         """The session this visit belongs to, if it is one of ours and theirs."""
-        id = visit.headers.get(SESSION)
-        session = self.sessions.find(id.decode("latin-1"), visit.caller) if id is not None else None
+        session = self._named(visit)
         return session.id if session is not None else ""
+
+    def told(self, visit: Visit, message: bytes, wrong: WireError) -> WireError:
+        """What is wrong with it, as its sender hears it. It may have been the answer to a question, under our id."""
+        session = self._named(visit)
+        if session is not None and session.conversation.misread(message, wrong):
+            wrong.id = None
+        return wrong
+
+    def _named(self, visit: Visit) -> Session | None:
+        id = visit.headers.get(SESSION)
+        return self.sessions.find(id.decode("latin-1"), visit.caller) if id is not None else None
 
     async def _session(self, visit: Visit) -> Session | None:
         """The session this visit names; None after an answer that says why not."""
-        id = visit.headers.get(SESSION)
-        if id is None:
+        if SESSION not in visit.headers:
             error = BadEnvelope("the header Mcp-Session-Id is missing", hint="send initialize first")
             await _refuse(visit.send, error)
             return None
-        session = self.sessions.find(id.decode("latin-1"), visit.caller)
+        session = self._named(visit)
         if session is None:
             error = BadEnvelope(
                 "this session is not known here, or has ended", hint="send initialize again, without it"

@@ -14,8 +14,12 @@ Headers = Sequence[tuple[bytes, bytes]]
 KIB: Final = 1024
 METHODS: Final = {word.encode(): word for word in ("GET", "POST", "DELETE", "OPTIONS", "HEAD", "PUT", "PATCH")}
 TELLING: Final = frozenset(
-    (b"host", b"content-length", b"transfer-encoding", b"connection", b"upgrade", b"expect")
+    (b"host", b"content-length", b"transfer-encoding", b"connection", b"proxy-connection", b"upgrade", b"expect")
 )  # the headers that decide about the message itself; all others pass untouched
+
+
+LISTS: Final = frozenset((b"connection", b"proxy-connection", b"upgrade"))
+"""Those of them that may come several times."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -145,7 +149,7 @@ def read_head(method: bytes, version: str, target: bytes, headers: Headers, limi
         query=place[1],
         headers=headers,
         length=length,
-        keep_alive=version == "1.1" and not _has_token(telling.get(b"connection", b""), b"close"),
+        keep_alive=version == "1.1" and not _says_close(telling),
         expects=expect != b"" and version == "1.1" and length != 0,
         upgrade=b"upgrade" in telling,
     )
@@ -158,7 +162,7 @@ def _telling(headers: Headers) -> dict[bytes, bytes] | Refusal:
             continue
         if name not in found:
             found[name] = value
-        elif name in (b"connection", b"upgrade"):
+        elif name in LISTS:
             found[name] += b"," + value
         else:
             return Refusal(400, f"the header {name.decode()} came twice")
@@ -219,6 +223,12 @@ def _relative(method: bytes, target: bytes, host: bytes | None) -> bytes | Refus
         return Refusal(400, "the request target and the Host header name different hosts")
     tail = rest[cut:]
     return tail if tail.startswith(b"/") else b"/" + tail
+
+
+def _says_close(telling: dict[bytes, bytes]) -> bool:
+    """By either name, as the parser has it: it reads nothing after such a request."""
+    told, told_proxies = telling.get(b"connection", b""), telling.get(b"proxy-connection", b"")
+    return _has_token(told, b"close") or _has_token(told_proxies, b"close")
 
 
 def _has_token(value: bytes, token: bytes) -> bool:

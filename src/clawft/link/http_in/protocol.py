@@ -166,8 +166,10 @@ class Connection(asyncio.Protocol):
         self._deaf = reader.last
         if reader.in_head:
             self._stamps.head_since = self._stamps.head_since or self._stamps.heard
-        elif self._is_full():
+        if self._is_full():
             self._pause()
+        else:  # it may have been, before the last of a body came, which nobody has to ask for
+            self._resume()
         self._advance()
 
     def _begin(self, head: Head) -> HttpExchange:
