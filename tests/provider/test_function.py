@@ -5,7 +5,8 @@ import logging
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -45,6 +46,24 @@ class Size:
 
 class Named(TypedDict):
     name: str
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclass(frozen=True)
+class Paint:
+    name: str
+    colour: Colour = Colour.RED
+
+
+@dataclass
+class Palette:
+    paints: list[Paint]
+    best: Paint | None = None
+    by_name: dict[str, Paint] = field(default_factory=dict[str, Paint])
 
 
 @tool(alias="say", title="Echo", read_only=True, idempotent=True, open_world=False)
@@ -607,3 +626,44 @@ def test_a_second_tool_of_one_name_is_refused(offer: Offer) -> None:
     with pytest.raises(InvalidConfig, match="demo: there is already a tool 'echo'"):
         offer(echo, other)
     assert [each.name for each in offer(echo, echo).list_tools()] == ["echo"]
+
+
+# ── dataclasses and enums ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@tool
+def palette(of: Palette, colour: Colour = Colour.BLUE) -> Palette:
+    """Give it back."""
+    return of
+
+
+@requirement("PROV-21")
+async def test_a_dataclass_has_its_defaults_wherever_it_stands() -> None:
+    red = {"name": "a", "colour": "red"}
+    async with Gateway(palette) as gateway:
+        given = {"paints": [{"name": "a"}], "by_name": {"a": {"name": "a"}}}
+        result = await gateway.call_tool("palette", of=given)
+    assert result.structured_content == {"paints": [red], "best": None, "by_name": {"a": red}}
+
+
+@requirement("PROV-21")
+async def test_arguments_nested_deeply_beside_a_dataclass_with_defaults_are_taken() -> None:
+    deep: list[Any] = []
+    for _ in range(400):
+        deep = [deep]
+
+    @tool
+    def how(of: Paint, deep: Any) -> bool:
+        """Is it there?"""
+        return bool(deep)
+
+    async with Gateway(how) as gateway:
+        result = await gateway.call_tool("how", of={"name": "a"}, deep=deep)
+    assert result.structured_content == {"result": True}
+
+
+@requirement("PROV-21")
+async def test_the_usage_of_a_tool_names_the_words_of_an_enum() -> None:
+    async with Gateway(palette) as gateway:
+        wrong = await gateway.call_tool("palette", of={"paints": []}, colour="green")
+    assert wrong.content[0]["text"].endswith('(usage: palette(of: object, colour: "blue" | "red" = "blue"))')

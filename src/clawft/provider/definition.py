@@ -154,7 +154,19 @@ def _decoder(signature: Signature) -> Callable[[bytes], tuple[Any, ...]]:
     if signature.whole:
         return lambda arguments: (decode(arguments),)
     values = msgspec.structs.astuple
-    return lambda arguments: values(decode(arguments))
+    if "$defs" not in signature.schema:
+        return lambda arguments: values(decode(arguments))
+    from clawft.provider.defaults import fill, leaves_defaults  # most tools take no dataclass
+
+    if not leaves_defaults(signature.arguments):
+        return lambda arguments: values(decode(arguments))
+
+    def decode_and_fill(arguments: bytes) -> tuple[Any, ...]:
+        decoded = decode(arguments)
+        fill(decoded)
+        return values(decoded)
+
+    return decode_and_fill
 
 
 def _invoker(function: Callable[..., Any], keywords: tuple[str, ...]) -> Callable[..., Awaitable[Any]]:
