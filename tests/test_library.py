@@ -115,6 +115,17 @@ async def test_what_keeps_it_from_serving_is_told_to_the_program(tmp_path: Path)
         await first
 
 
+@requirement("QUAL-14")
+@pytest.mark.usefixtures("home")
+@pytest.mark.filterwarnings("error")
+async def test_where_a_loop_runs_already_it_is_said_what_serves_in_it(tmp_path: Path) -> None:
+    gateway = Gateway(workspace=tmp_path)
+    with pytest.raises(RuntimeError, match=r"await gateway\.serve\(\)"):
+        gateway.run()
+    with pytest.raises(RuntimeError, match=r"await gateway\.serve_http\("):
+        gateway.run_http(port=0)
+
+
 @requirement("PROV-11")
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize(

@@ -102,10 +102,12 @@ class Gateway:
 
     def run(self) -> None:
         """Serve on stdin and stdout until they end, or a signal comes."""
+        _refuse_inside_a_loop("await gateway.serve()")
         run(self._closing(self._app.serve_stdio))
 
     def run_http(self, host: str = "127.0.0.1", port: int = 8765) -> None:
         """Serve on HTTP behind the token in `~/.clawft/gateway.token` until a signal comes."""
+        _refuse_inside_a_loop("await gateway.serve_http(…)")
         token = self._token()
         run(self._closing(lambda: self._app.serve_http(host, port, token, print)))
 
@@ -172,6 +174,15 @@ async def _until_cancelled(serve: Callable[[asyncio.Future[int]], Coroutine[Any,
             stop.set_result(0)
         await serving
         raise
+
+
+def _refuse_inside_a_loop(instead: str) -> None:
+    """As a notebook has one, and everything that is awaited."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError(f"a loop runs here already, and this would begin another; {instead} serves in it")
 
 
 def _folder(workspace: Path | str) -> Path:

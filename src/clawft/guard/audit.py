@@ -135,6 +135,7 @@ class Audit:
         self.flush(LAST_SECONDS)
         if self._writer is not None:
             self._writer.shutdown()
+            self._writer = self._writing = None  # a program may call tools, and close, again
 
     def _write_or_hold(self, batch: list[Happened]) -> None:
         try:

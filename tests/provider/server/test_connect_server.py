@@ -152,6 +152,12 @@ async def test_a_spec_that_no_file_could_have_is_told_at_once(wrong: dict[str, A
         await connect_server(replace(honest(), **wrong), workspace=tmp_path)
 
 
+@pytest.mark.parametrize("given", ["https://mcp.example.com/mcp", {"command": "cat"}])
+def test_what_is_no_spec_is_told_with_how_one_is_written(given: Any) -> None:
+    with pytest.raises(TypeError, match=r"is no UpstreamSpec: UpstreamSpec\('name'"):
+        connect_server(given)
+
+
 @requirement("PROV-11")
 async def test_beside_built_in_tools_no_server_has_their_name(tmp_path: Path) -> None:
     spec = UpstreamSpec("git", command=sys.executable, args=(str(SERVERS / "honest.py"),), sandbox="off")
