@@ -30,8 +30,9 @@ def running(options: Options) -> Iterator[DoctorFinding]:
 
 def _servers_of(weft: RunningWeft) -> Iterator[DoctorFinding]:
     who = f"weft {weft.front}, process {weft.pid}"
-    there = sum(row.state == "connected" for row in weft.servers)
-    yield ok("running", f"{who}: {there} of {sum(row.state != 'disabled' for row in weft.servers)} servers connected")
+    wanted = [row.state for row in weft.servers if row.state != "disabled"]
+    had = f"{wanted.count('connected')} of {len(wanted)} servers connected" if wanted else "no servers"
+    yield ok("running", f"{who}: {had}")
     for row in weft.servers:
         if row.state not in GOOD and row.error:
             yield _down(who, row)
