@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -626,6 +627,33 @@ def test_a_second_tool_of_one_name_is_refused(offer: Offer) -> None:
     with pytest.raises(InvalidConfig, match="demo: there is already a tool 'echo'"):
         offer(echo, other)
     assert [each.name for each in offer(echo, echo).list_tools()] == ["echo"]
+
+
+def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As retries and timers are written: a plain function around whatever it is given."""
+
+    @wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        return function(*arguments, **named)
+
+    return call
+
+
+@tool
+@wrapped
+async def tripled(number: int) -> int:
+    """Three times as much."""
+    await asyncio.sleep(0)
+    return 3 * number
+
+
+@requirement("PROV-21")
+async def test_a_coroutine_behind_a_plain_decorator_is_awaited() -> None:
+    async with Gateway(tripled) as gateway:
+        result = await gateway.call_tool("tripled", number=2)
+        wrong = await gateway.call_tool("tripled", number="x")
+    assert result.structured_content == {"result": 6}
+    assert wrong.is_error
 
 
 # ── dataclasses and enums ────────────────────────────────────────────────────────────────────────────────────────────

@@ -190,9 +190,10 @@ def _invoker(function: Callable[..., Any], keywords: tuple[str, ...]) -> Callabl
 
     async def in_thread(*values: Any) -> Any:
         try:
-            return await asyncio.to_thread(in_this_thread, *values)
+            result = await asyncio.to_thread(in_this_thread, *values)
         finally:
             await asyncio.sleep(0)  # what it told the loop comes first, even if it was done at once (Python 3.14)
+        return await result if inspect.iscoroutine(result) else result  # of what a plain decorator has wrapped
 
     return in_thread
 
