@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 import jsonschema
 import msgspec
@@ -654,6 +654,18 @@ async def test_a_coroutine_behind_a_plain_decorator_is_awaited() -> None:
         wrong = await gateway.call_tool("tripled", number="x")
     assert result.structured_content == {"result": 6}
     assert wrong.is_error
+
+
+@requirement("PROV-21")
+async def test_a_level_that_there_is_not_is_told_whoever_listens() -> None:
+    @tool
+    async def says(ctx: ToolContext) -> None:
+        """Say it."""
+        ctx.log(cast("LogLevel", "warn"), "x")
+
+    async with Gateway(says) as gateway:
+        wrong = await gateway.call_tool("says")
+    assert "there is no log level 'warn'; one of debug, info, notice, warning," in wrong.content[0]["text"]
 
 
 # ── dataclasses and enums ────────────────────────────────────────────────────────────────────────────────────────────

@@ -6,7 +6,7 @@ from typing import Any
 
 from clawft.model import Call, Caller, LogLevel, Question, Talk
 from clawft.store.base import KeyValueStore
-from clawft.wire.meta import read_delegates
+from clawft.wire.meta import RANK, read_delegates
 
 ACCEPT = "accept"
 
@@ -46,6 +46,8 @@ class ToolContext:
         self._call.talk.progress(progress, total, message)
 
     def log(self, level: LogLevel, data: Any, logger: str = "") -> None:
+        if level not in RANK:  # else it would be a mistake only for callers that want to hear of it
+            raise ValueError(f"there is no log level {level!r}; one of {', '.join(RANK)}")
         self._call.talk.log(level, data, logger)
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:

@@ -171,6 +171,8 @@ def _field(parameter: inspect.Parameter, hint: Any) -> tuple[str, Any] | tuple[s
     default: Any = parameter.default
     if default is parameter.empty:
         return parameter.name, hint
+    if type(default).__name__ == "FieldInfo":  # pydantic's, which others take there
+        raise TypeError(f"parameter '{parameter.name}': a Field is no default here; write Annotated[…, Field(…)] = …")
     if isinstance(default, PurePath) or hasattr(default, "model_copy"):
         return parameter.name, *_foreign_default(hint, default)
     if default and hasattr(default, "copy"):  # a filled list, dict or set: each call gets its own
@@ -193,7 +195,17 @@ def _described(hint: Any) -> Any:
     if get_origin(hint) is not Annotated:
         return hint
     kind, *notes = get_args(hint)
-    return Annotated[(kind, *(Meta(description=note) if isinstance(note, str) else note for note in notes))]
+    return Annotated[(kind, *map(_note, notes))]
+
+
+def _note(note: Any) -> Any:
+    if isinstance(note, str):
+        return Meta(description=note)
+    if isinstance(note, Meta):
+        return note
+    from clawft.provider.foreign import foreign_note  # most tools have no such notes
+
+    return foreign_note(note)
 
 
 def _argument_schema(
