@@ -196,6 +196,8 @@ async def test_bounds_and_descriptions_of_pydantic_count(offer: Offer) -> None:
         count: Annotated[int, Field(description="how many", ge=1, lt=10)],
         name: Annotated[str, Field(min_length=2, pattern="^a")] = "ab",
         size: Annotated[int, Gt(0)] = 1,
+        each: list[Annotated[int, Field(le=5, description="of them")]] | None = None,
+        wide: Annotated[int | None, Field(ge=3)] = None,
     ) -> int:
         return count
 
@@ -203,10 +205,11 @@ async def test_bounds_and_descriptions_of_pydantic_count(offer: Offer) -> None:
     schema = msgspec.json.decode(provider.list_tools()[0].input_schema)["properties"]
     assert schema["count"] == {"description": "how many", "type": "integer", "minimum": 1, "exclusiveMaximum": 10}
     assert schema["name"] == {"type": "string", "minLength": 2, "pattern": "^a", "default": "ab"}
+    assert schema["each"]["anyOf"][0]["items"] == {"description": "of them", "type": "integer", "maximum": 5}
     assert (await provider.call_tool("some", {"count": 3})).structured_content == {"result": 3}
-    for wrong in ({"count": 0}, {"count": 10}, {"count": 3, "name": "ba"}, {"count": 3, "size": 0}):
+    for wrong in ({"count": 0}, {"count": 10}, {"name": "ba"}, {"size": 0}, {"each": [6]}, {"wide": 2}):
         with pytest.raises(InvalidArguments):
-            await provider.call_tool("some", wrong)
+            await provider.call_tool("some", {"count": 3, **wrong})
 
 
 def test_a_validator_that_nobody_would_run_is_refused() -> None:

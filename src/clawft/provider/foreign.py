@@ -13,6 +13,8 @@ from typing import Any, Final, Literal, get_origin
 import msgspec
 from msgspec import Meta
 
+from clawft.provider.schema import BOUNDS
+
 Mode = Literal["validation", "serialization"]
 """What a model takes, and what it writes, may differ."""
 
@@ -20,11 +22,8 @@ MAX_COMPLAINTS = 5
 """Of one model: more than this are not listed."""
 MAX_COMPLAINT_CHARS = 300
 
-_TOLD = (
-    *("title", "description", "examples"),
-    *("gt", "ge", "lt", "le", "multiple_of", "pattern", "min_length", "max_length"),
-)
-"""Of a note, by the names that msgspec, pydantic and `annotated_types` all use."""
+_TOLD = ("title", "description", "examples", *BOUNDS)
+"""Of a note."""
 _MODEL_METHODS = ("model_json_schema", "model_validate_json", "model_dump")
 _ITEMS = "list[…]"
 _NAMED = "a Literal of the names to choose from"

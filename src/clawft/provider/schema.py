@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import PurePath
-from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 WHOLE = "arguments"
 """A parameter of this name takes all arguments as one dict, if the tool brings its own input schema."""
+
+BOUNDS = ("gt", "ge", "lt", "le", "multiple_of", "pattern", "min_length", "max_length")
+"""Of a value, by the names that msgspec, pydantic and `annotated_types` all use."""
 
 _REFS = "#/$defs/{name}"
 _WHOLE = rb"-?[0-9]+\.0+"
@@ -191,11 +194,26 @@ def _foreign_default(hint: Any, default: Any) -> tuple[Any, Any]:
 
 
 def _described(hint: Any) -> Any:
-    """`Annotated[int, "how many"]` becomes a description that msgspec puts into the schema."""
-    if get_origin(hint) is not Annotated:
+    """`Annotated[int, "how many"]` becomes a description that msgspec puts into the schema; inside a list, too."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _annotated(_described(parts[0]), [_note(each) for each in parts[1:]])
+    if origin is Literal:
         return hint
-    kind, *notes = get_args(hint)
-    return Annotated[(kind, *map(_note, notes))]
+    inner = tuple(map(_described, parts))
+    if all(new is old for new, old in zip(inner, parts, strict=True)):
+        return hint
+    return Union[inner] if origin in (Union, UnionType) else origin[inner]  # noqa: UP007 - as many as there are
+
+
+def _annotated(kind: Any, notes: list[Any]) -> Any:
+    """A bound of something that may be None is about the rest."""
+    parts = get_args(kind)
+    bounds = any(getattr(note, name, None) is not None for note in notes for name in BOUNDS)
+    if bounds and get_origin(kind) in (Union, UnionType) and NoneType in parts:
+        rest = Union[tuple(part for part in parts if part is not NoneType)]  # noqa: UP007 - as many as there are
+        return Union[Annotated[(rest, *notes)], None]  # noqa: UP007 - there it is no type to `|`
+    return Annotated[(kind, *notes)]
 
 
 def _note(note: Any) -> Any:
