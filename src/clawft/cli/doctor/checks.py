@@ -17,6 +17,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clawft.cli.audit.verify import touched, untouched
+from clawft.cli.house.wide import NARROWER, told_if_wide
 from clawft.config.load import files, problems
 from clawft.config.places import audit_file, user_file
 from clawft.errors import Busy, ConfigError, InvalidConfig, quoted
@@ -168,6 +169,8 @@ def workspace(folder: Path) -> Iterator[DoctorFinding]:
         yield fail("workspace", f"{folder} is no folder", "name an existing one with --workspace DIR")
     elif not os.access(folder, os.W_OK):
         yield warn("workspace", f"{folder.resolve()} is not writable", "tools can read there, but change nothing")
+    elif wide := told_if_wide(folder):
+        yield warn("workspace", wide, NARROWER)
     else:
         yield ok("workspace", str(folder.resolve()))
 

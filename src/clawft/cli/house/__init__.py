@@ -8,6 +8,7 @@
 | servers for a command that ends | `start_servers` |
 | what is logged | `log` |
 | `--mcp-debug` | `trace` |
+| a workspace that holds the home folder | `wide` |
 """
 
 from __future__ import annotations
