@@ -72,6 +72,10 @@ class Gateway:
 
     def register(self, provider: Provider) -> None:
         """Offer one more provider, also while running: callers are told that the list has changed."""
+        if not isinstance(provider, Provider):  # pyright: ignore[reportUnnecessaryIsInstance] - not all check types
+            name = getattr(provider, "__name__", repr(provider))
+            how = f"Gateway({name}), or register(FunctionProvider('namespace', [{name}], …))"
+            raise TypeError(f"{name} is no provider: {how}")
         server = getattr(provider, "server", "")
         if server and self._app.settings.builtin and (wrong := refuse_server(server)):
             raise InvalidConfig(wrong, hint=f"give its UpstreamSpec another name than {server!r}")

@@ -668,6 +668,31 @@ async def test_a_level_that_there_is_not_is_told_whoever_listens() -> None:
     assert "there is no log level 'warn'; one of debug, info, notice, warning," in wrong.content[0]["text"]
 
 
+@requirement("PROV-21")
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"read_only": "yes"}, r"@tool\(read_only=…\) is True or False, not 'yes'"),
+        ({"title": 3}, r"@tool\(title=…\) is a text, not 3"),
+        ({"task": "maybe"}, r"@tool\(task=…\) is one of forbidden, optional, required, not 'maybe'"),
+        ({"needs": "roots"}, r"@tool\(needs=…\) is a Capabilities, not 'roots'"),
+        ({"input_schema": {"type": "string"}}, r"@tool\(input_schema=…\) is the JSON Schema of an object"),
+        ({"input_schema": []}, r"@tool\(input_schema=…\) is the JSON Schema of an object"),
+    ],
+)
+def test_options_that_would_be_listed_as_no_client_reads_them_are_refused(options: Any, told: str) -> None:
+    with pytest.raises(TypeError, match=told):
+        tool(**options)
+
+
+@requirement("PROV-21")
+def test_a_schema_of_ones_own_has_its_type() -> None:
+    @tool(input_schema={"properties": {"x": {}}})
+    def own(arguments: dict[str, Any]) -> None: ...
+
+    assert definition_of(own).input_schema == {"type": "object", "properties": {"x": {}}}
+
+
 # ── dataclasses and enums ────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -23,6 +23,7 @@ from clawft.provider.base import Changes
 from clawft.provider.context import ToolContext
 from clawft.provider.definition import FunctionTool, TaskChoice, as_result, define
 from clawft.provider.manifest import Manifest
+from clawft.provider.options import check_options
 from clawft.provider.result import Audio, Image
 from clawft.provider.schema import behind
 from clawft.store.base import KeyValueStore
@@ -75,6 +76,9 @@ def tool(  # noqa: PLR0913 - each one is a word of the tool's definition
     A plain function runs in a worker thread. With `input_schema` the schema is taken as given, and a sole parameter
     `arguments` gets everything as one dict.
     """
+
+    hints = {"read_only": read_only, "destructive": destructive, "idempotent": idempotent, "open_world": open_world}
+    check_options({"name": name, "title": title, "alias": alias, "needs": needs, **hints}, task, input_schema)
 
     def decorate(decorated: AnyFunction) -> AnyFunction:
         definition = define(

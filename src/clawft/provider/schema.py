@@ -58,9 +58,10 @@ def read_signature(function: Callable[..., Any], name: str, input_schema: Mappin
     taken = [p for at, p in enumerate(parameters) if at not in wanting]
     whole = input_schema is not None and [p.name for p in taken] == [WHOLE]
     arguments = dict[str, Any] if whole else _struct(name, taken, hints, strict=input_schema is None)
+    said = _argument_schema(arguments, name, taken, hints) if input_schema is None else input_schema
     return Signature(
         arguments=arguments,
-        schema=dict(input_schema) if input_schema is not None else _argument_schema(arguments, name, taken, hints),
+        schema={"type": "object", **said},
         returns=hints.get("return", inspect.Signature.empty),
         context_at=wanting[0] if wanting else -1,
         keywords=tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY),
@@ -233,7 +234,7 @@ def _argument_schema(
         schema = schema_of(arguments)
     except TypeError as wrong:
         raise _blamed(name, parameters, hints, wrong) from None
-    return {"type": "object", **schema}
+    return schema
 
 
 def _blamed(name: str, parameters: list[inspect.Parameter], hints: Mapping[str, Any], wrong: TypeError) -> TypeError:
