@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal, cast, get_args
 
 import msgspec
 from msgspec import Raw
@@ -18,6 +18,13 @@ from clawft.wire.meta import NEEDS, write_needs
 
 TaskChoice = Literal["forbidden", "optional", "required"]
 Run = Callable[[bytes, ToolContext | None, str], Coroutine[Any, Any, Reply]]
+
+_KINDS: Final[Mapping[str, tuple[type, str]]] = {
+    **dict.fromkeys(("name", "title", "alias"), (str, "a text")),
+    **dict.fromkeys(("read_only", "destructive", "idempotent", "open_world"), (bool, "True or False")),
+    "needs": (Capabilities, "a Capabilities"),
+}
+"""What the options of `@tool` take: a wrong word would be listed, and cost strict clients the tools of all."""
 
 _log = logging.getLogger("clawft.tool")
 _encode = msgspec.json.encode
@@ -55,6 +62,22 @@ class FunctionTool:
 
 def as_result(reply: Reply) -> CallToolResult:
     return msgspec.json.decode(reply.result, type=CallToolResult)
+
+
+def check_options(told: Mapping[str, Any], task: object, input_schema: object) -> None:
+    """Raises TypeError, naming the option and what it takes."""
+    for option, value in told.items():
+        kind, words = _KINDS[option]
+        if not isinstance(value, kind):
+            raise TypeError(f"@tool({option}=…) is {words}, not {value!r}")
+    if task not in get_args(TaskChoice):
+        raise TypeError(f"@tool(task=…) is one of {', '.join(get_args(TaskChoice))}, not {task!r}")
+    if input_schema is not None and not _is_of_object(input_schema):
+        raise TypeError("@tool(input_schema=…) is the JSON Schema of an object: {'type': 'object', 'properties': {…}}")
+
+
+def _is_of_object(schema: object) -> bool:
+    return isinstance(schema, Mapping) and cast("Mapping[str, Any]", schema).get("type", "object") == "object"
 
 
 def define(

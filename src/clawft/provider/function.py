@@ -21,9 +21,8 @@ from clawft.errors import InvalidConfig, ToolNotFound
 from clawft.model import Annotations, Call, Caller, CallToolResult, Capabilities, Origin, Reply, Talk, Tool
 from clawft.provider.base import Changes
 from clawft.provider.context import ToolContext
-from clawft.provider.definition import FunctionTool, TaskChoice, as_result, define
+from clawft.provider.definition import FunctionTool, TaskChoice, as_result, check_options, define
 from clawft.provider.manifest import Manifest
-from clawft.provider.options import check_options
 from clawft.provider.result import Audio, Image
 from clawft.provider.schema import behind
 from clawft.store.base import KeyValueStore

@@ -17,9 +17,8 @@ from typing import Literal
 from msgspec import Struct
 
 from clawft.cli.audit.verify import touched, untouched
-from clawft.cli.house.wide import NARROWER, told_if_wide
 from clawft.config.load import files, problems
-from clawft.config.places import audit_file, user_file
+from clawft.config.places import NARROWER, audit_file, told_if_wide, user_file
 from clawft.errors import Busy, ConfigError, InvalidConfig, quoted
 from clawft.guard.approval.book import FILE, read
 from clawft.sandbox.means import means

@@ -9,8 +9,7 @@ import msgspec
 from clawft.app import App, gateway_token, token_file
 from clawft.cli.gateway.connect import connect_lines, from_here
 from clawft.cli.gateway.place import cannot_listen, place
-from clawft.cli.house import with_app
-from clawft.cli.house.wide import warn_if_wide
+from clawft.cli.house import warn_if_wide, with_app
 from clawft.cli.parser import Options, WrongUsage
 from clawft.cli.screen import paint
 from clawft.policy.address import is_loopback

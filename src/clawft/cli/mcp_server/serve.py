@@ -6,8 +6,7 @@ import os
 import sys
 
 from clawft.app import App
-from clawft.cli.house import with_app
-from clawft.cli.house.wide import warn_if_wide
+from clawft.cli.house import warn_if_wide, with_app
 from clawft.cli.parser import Options, WrongUsage
 
 
