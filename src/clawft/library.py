@@ -29,6 +29,7 @@ from clawft.errors import InvalidConfig, ToolNotFound
 from clawft.gateway.http.access import LOOPBACK_HOSTS, Access, open_to_all, with_token
 from clawft.gateway.http.app import HttpApp
 from clawft.model import CallToolResult, Tool
+from clawft.model.encoded import encoded
 from clawft.provider.base import Provider
 from clawft.provider.function import FunctionProvider
 from clawft.store.files import FileStore, state_folder
@@ -100,8 +101,8 @@ class Gateway:
         return [msgspec.structs.replace(e.tool, name=e.name) for e in self._app.gateway.tools.listed(self._app.caller)]
 
     async def call_tool(self, name: str, /, **arguments: Any) -> CallToolResult:
-        """Run one tool through the guards, by any spelling of its name."""
-        reply = await self._app.gateway.call(self._app.caller, name, msgspec.json.encode(arguments))
+        """Run one tool through the guards, by any spelling of its name. A path or a model is an argument, too."""
+        reply = await self._app.gateway.call(self._app.caller, name, encoded(arguments, _to_json))
         return msgspec.json.decode(reply.result, type=CallToolResult)
 
     def run(self) -> None:
@@ -165,6 +166,12 @@ class Gateway:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def _to_json(value: Any) -> Any:
+    from clawft.provider.foreign import to_json  # most arguments are known to msgspec
+
+    return to_json(value)
 
 
 async def _until_cancelled(serve: Callable[[asyncio.Future[int]], Coroutine[Any, Any, int]]) -> int:

@@ -16,6 +16,7 @@ import pytest
 from annotated_types import Gt
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, computed_field
 
+from clawft import Gateway
 from clawft.errors import ExecutionFailed, InvalidArguments
 from clawft.provider.context import ToolContext
 from clawft.provider.function import FunctionProvider, definition_of, tool
@@ -210,6 +211,19 @@ async def test_bounds_and_descriptions_of_pydantic_count(offer: Offer) -> None:
     for wrong in ({"count": 0}, {"count": 10}, {"name": "ba"}, {"size": 0}, {"each": [6]}, {"wide": 2}):
         with pytest.raises(InvalidArguments):
             await provider.call_tool("some", {"count": 3, **wrong})
+
+
+async def test_a_program_hands_over_what_its_tools_take() -> None:
+    @tool
+    async def both(address: Address, path: Path) -> str:
+        return f"{address.street.name} {path}"
+
+    async with Gateway(both) as gateway:
+        ours = Address(street=Street(name="Elbchaussee", number=1))
+        result = await gateway.call_tool("both", address=ours, path=Path("a"))
+        assert result.content[0]["text"] == "Elbchaussee a"
+        with pytest.raises(TypeError, match="object has no JSON form"):
+            await gateway.call_tool("both", address=object(), path="a")
 
 
 def test_a_validator_that_nobody_would_run_is_refused() -> None:
