@@ -4,7 +4,7 @@ import asyncio
 import logging
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import wraps
@@ -25,7 +25,7 @@ from clawft.errors import (
     PermissionDenied,
     ToolNotFound,
 )
-from clawft.model import Call, Caller, CallToolResult, LogLevel, Origin, Reply, RunEnded, SilentTalk
+from clawft.model import Call, Caller, CallToolResult, LogLevel, Origin, Question, Reply, RunEnded, SilentTalk
 from clawft.provider.base import Changing, Provider, RawProvider
 from clawft.provider.context import ToolContext
 from clawft.provider.function import Audio, FunctionProvider, Image, definition_of, tool
@@ -691,6 +691,60 @@ def test_a_schema_of_ones_own_has_its_type() -> None:
     def own(arguments: dict[str, Any]) -> None: ...
 
     assert definition_of(own).input_schema == {"type": "object", "properties": {"x": {}}}
+
+
+class Hearing(SilentTalk):
+    """Keeps the progress it is told, and the forms it is asked to have filled in."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[float, float | None]] = []
+        self.forms: list[Any] = []
+
+    def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
+        self.heard.append((progress, total))
+
+    async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Mapping[str, Mapping[str, Any]]:
+        self.forms += [each.params["requestedSchema"] for each in questions.values()]
+        return {key: {"action": "accept", "content": {}} for key in questions}
+
+
+async def test_progress_that_is_no_number_is_left_out(offer: Offer) -> None:
+    @tool
+    async def work(ctx: ToolContext) -> None:
+        for each in (1.0, float("nan"), float("inf"), 2.0):
+            ctx.progress(each, float("nan"))
+
+    provider, talk = offer(work), Hearing()
+    await provider.run(call_of(provider, "work", talk=talk))
+    assert talk.heard == [(1.0, None), (2.0, None)]
+
+
+@pytest.mark.parametrize(
+    ("form", "asked"),
+    [
+        ({}, {"type": "object", "properties": {}}),
+        (
+            {"properties": {"n": {"type": "string", "format": "phone"}}},
+            {"type": "object", "properties": {"n": {"type": "string"}}},
+        ),
+        ({"properties": {"n": {"type": "object"}}}, None),
+        ({"properties": {"n": {}}}, None),
+    ],
+)
+async def test_a_form_that_a_strict_client_would_refuse_is_told_to_the_tool(
+    offer: Offer, form: Any, asked: Any
+) -> None:
+    @tool
+    async def work(ctx: ToolContext) -> None:
+        await ctx.elicit("name", "Your name?", form)
+
+    provider, talk = offer(work), Hearing()
+    if asked is None:
+        with pytest.raises(ExecutionFailed, match="the form of the question 'name' cannot be filled in"):
+            await provider.run(call_of(provider, "work", talk=talk))
+    else:
+        await provider.run(call_of(provider, "work", talk=talk))
+        assert talk.forms == [asked]
 
 
 # ── dataclasses and enums ────────────────────────────────────────────────────────────────────────────────────────────
