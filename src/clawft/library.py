@@ -29,8 +29,7 @@ from clawft.errors import InvalidConfig, ToolNotFound
 from clawft.gateway.http.access import LOOPBACK_HOSTS, Access, open_to_all, with_token
 from clawft.gateway.http.app import HttpApp
 from clawft.model import CallToolResult, Tool
-from clawft.model.encoded import encoded
-from clawft.provider.base import Provider
+from clawft.provider.base import Provider, arguments_of
 from clawft.provider.function import FunctionProvider
 from clawft.store.files import FileStore, state_folder
 from clawft.store.home import home
@@ -102,7 +101,7 @@ class Gateway:
 
     async def call_tool(self, name: str, /, **arguments: Any) -> CallToolResult:
         """Run one tool through the guards, by any spelling of its name. A path or a model is an argument, too."""
-        reply = await self._app.gateway.call(self._app.caller, name, encoded(arguments, _to_json))
+        reply = await self._app.gateway.call(self._app.caller, name, arguments_of(arguments))
         return msgspec.json.decode(reply.result, type=CallToolResult)
 
     def run(self) -> None:
@@ -166,12 +165,6 @@ class Gateway:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-
-def _to_json(value: Any) -> Any:
-    from clawft.provider.foreign import to_json  # most arguments are known to msgspec
-
-    return to_json(value)
 
 
 async def _until_cancelled(serve: Callable[[asyncio.Future[int]], Coroutine[Any, Any, int]]) -> int:

@@ -258,6 +258,14 @@ class Changing(Protocol):
 _arguments = msgspec.json.Decoder(dict[str, Any])
 
 
+def arguments_of(given: Mapping[str, Any]) -> bytes:
+    """What a program hands over, as it stands in a call; a path or a model, too."""
+    from clawft.model.encoded import encoded  # most calls come as bytes
+    from clawft.provider.foreign import to_json
+
+    return encoded(given, to_json)
+
+
 async def _result(provider: Provider, tool: str, arguments: Mapping[str, Any]) -> CallToolResult:
     """Not all who write a provider check types."""
     answer: Any = provider.call_tool(tool, arguments)

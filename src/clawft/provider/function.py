@@ -19,7 +19,7 @@ from msgspec import UNSET
 
 from clawft.errors import InvalidConfig, ToolNotFound
 from clawft.model import Annotations, Call, Caller, CallToolResult, Capabilities, Origin, Reply, Talk, Tool
-from clawft.provider.base import Changes
+from clawft.provider.base import Changes, arguments_of
 from clawft.provider.context import ToolContext
 from clawft.provider.definition import FunctionTool, TaskChoice, as_result, check_options, define
 from clawft.provider.manifest import Manifest
@@ -162,7 +162,7 @@ class FunctionProvider:
         """Call by native name or alias, as nobody in particular."""
         found = self._find(name)
         origin = Origin(self.namespace)
-        call = Call(Caller(), f"{self.namespace}__{found.name}", found.tool, origin, msgspec.json.encode(arguments))
+        call = Call(Caller(), f"{self.namespace}__{found.name}", found.tool, origin, arguments_of(arguments))
         return as_result(await self.run(call))
 
     def add(self, function: AnyFunction, *, listed: bool = True) -> None:

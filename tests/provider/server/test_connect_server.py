@@ -37,6 +37,7 @@ async def test_a_program_has_the_tools_of_a_server_until_it_closes_it(tmp_path: 
     assert (server.namespace, server.server) == ("mcp:one", "one")
     assert "echo" in [tool.name for tool in server.list_tools()]
     assert (await server.call_tool("echo", {"token": "x"})).content == [{"type": "text", "text": "x"}]
+    assert (await server.call_tool("echo", {"token": Path("a")})).content == [{"type": "text", "text": "a"}]
     gateway = Gateway(server, names="plain", workspace=tmp_path)
     assert "one__echo" in [tool.name for tool in gateway.list_tools()]
     assert (await gateway.call_tool("one__echo", token="y")).content == [{"type": "text", "text": "y"}]
