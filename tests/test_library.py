@@ -126,6 +126,31 @@ async def test_where_a_loop_runs_already_it_is_said_what_serves_in_it(tmp_path: 
         gateway.run_http(port=0)
 
 
+LOOPS = """
+import asyncio, sys
+from clawft import Gateway, tool
+
+@tool
+async def add(a: int) -> int:
+    return a + 1
+
+gateway = Gateway(add)
+for number in range(3):
+    asyncio.run(gateway.call_tool("add", a=number))
+    print(*(line.count("tools__add") for line in open(sys.argv[1])) if number else "")
+"""
+
+
+@requirement("GUARD-11")
+def test_a_program_with_a_loop_for_each_call_loses_no_line(home: Path, tmp_path: Path) -> None:
+    """Not even if it never closes its gateway."""
+    journal = home / "audit" / "audit.jsonl"
+    words = [sys.executable, "-c", LOOPS, str(journal)]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert (done.stdout.split(), done.stderr) == (["1", "1", "1"], "")
+    assert len(journal.read_text().splitlines()) == 3
+
+
 class Loose:
     """A provider as somebody writes one who checks no types."""
 

@@ -62,6 +62,8 @@ class Gateway:
             home=home(), workspace=_folder(workspace), names=_name_form(names), builtin=builtin
         )
         self._app = App(known, outside=False)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """That of the last call."""
         self._introduce(name, version)
         functions = [each for each in offered if not isinstance(each, Provider)]
         if functions:
@@ -101,8 +103,16 @@ class Gateway:
 
     async def call_tool(self, name: str, /, **arguments: Any) -> CallToolResult:
         """Run one tool through the guards, by any spelling of its name. A path or a model is an argument, too."""
+        self._be_in_this_loop()
         reply = await self._app.gateway.call(self._app.caller, name, arguments_of(arguments))
         return msgspec.json.decode(reply.result, type=CallToolResult)
+
+    def _be_in_this_loop(self) -> None:
+        """A program may have a loop for each call: what the last one has not come to write is written now."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._loop = loop
+            self._app.write_audit()
 
     def run(self) -> None:
         """Serve on stdin and stdout until they end, or a signal comes."""
