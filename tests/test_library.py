@@ -6,13 +6,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import pytest
 
 import clawft
-from clawft import Gateway, ToolContext, ToolNotFound, tool
+from clawft import Gateway, Tool, ToolContext, ToolNotFound, tool
 from clawft.app import gateway_token
 from clawft.errors import InvalidConfig
 from tests.gateway.support import Demo, echo
@@ -113,6 +113,81 @@ async def test_what_keeps_it_from_serving_is_told_to_the_program(tmp_path: Path)
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
+
+
+@requirement("QUAL-14")
+@pytest.mark.usefixtures("home")
+@pytest.mark.filterwarnings("error")
+async def test_where_a_loop_runs_already_it_is_said_what_serves_in_it(tmp_path: Path) -> None:
+    gateway = Gateway(workspace=tmp_path)
+    with pytest.raises(RuntimeError, match=r"await gateway\.serve\(\)"):
+        gateway.run()
+    with pytest.raises(RuntimeError, match=r"await gateway\.serve_http\("):
+        gateway.run_http(port=0)
+
+
+LOOPS = """
+import asyncio, sys
+from clawft import Gateway, tool
+
+@tool
+async def add(a: int) -> int:
+    return a + 1
+
+gateway = Gateway(add)
+for number in range(3):
+    asyncio.run(gateway.call_tool("add", a=number))
+    print(*(line.count("tools__add") for line in open(sys.argv[1])) if number else "")
+"""
+
+
+@requirement("GUARD-11")
+def test_a_program_with_a_loop_for_each_call_loses_no_line(home: Path, tmp_path: Path) -> None:
+    """Not even if it never closes its gateway."""
+    journal = home / "audit" / "audit.jsonl"
+    words = [sys.executable, "-c", LOOPS, str(journal)]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert (done.stdout.split(), done.stderr) == (["1", "1", "1"], "")
+    assert len(journal.read_text().splitlines()) == 3
+
+
+class Loose:
+    """A provider as somebody writes one who checks no types."""
+
+    namespace = "loose"
+
+    def __init__(self, answer: Any) -> None:
+        self._answer = answer
+
+    def list_tools(self) -> list[Tool]:
+        return [Tool("x", b'{"name":"x","inputSchema":{"type":"object"}}')]
+
+    def call_tool(self, name: str, arguments: Any) -> Any:
+        return self._answer
+
+
+@requirement("PROV-01", "PROV-02")
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(("answer", "kind"), [({"a": 1}, "dict"), ("a", "str"), (None, "NoneType")])
+async def test_a_provider_that_gives_no_result_is_named(answer: Any, kind: str, tmp_path: Path) -> None:
+    async with Gateway(cast("Any", Loose(answer)), workspace=tmp_path) as gateway:
+        told = await gateway.call_tool("x")
+    assert (told.is_error, told.content[0]["text"]) == (
+        True,
+        f"the provider loose gave {kind}, and no CallToolResult",
+    )
+
+
+@requirement("PROV-01")
+@pytest.mark.usefixtures("home")
+async def test_a_function_is_no_provider_and_told_how_it_is_offered(tmp_path: Path) -> None:
+    @tool
+    def hello() -> str:
+        """Say it."""
+        return "hello"
+
+    with pytest.raises(TypeError, match=r"hello is no provider: Gateway\(hello\), or register\(FunctionProvider"):
+        Gateway(workspace=tmp_path).register(cast("Any", hello))
 
 
 @requirement("PROV-11")

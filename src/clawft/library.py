@@ -29,7 +29,7 @@ from clawft.errors import InvalidConfig, ToolNotFound
 from clawft.gateway.http.access import LOOPBACK_HOSTS, Access, open_to_all, with_token
 from clawft.gateway.http.app import HttpApp
 from clawft.model import CallToolResult, Tool
-from clawft.provider.base import Provider
+from clawft.provider.base import Provider, arguments_of
 from clawft.provider.function import FunctionProvider
 from clawft.store.files import FileStore, state_folder
 from clawft.store.home import home
@@ -62,6 +62,8 @@ class Gateway:
             home=home(), workspace=_folder(workspace), names=_name_form(names), builtin=builtin
         )
         self._app = App(known, outside=False)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """That of the last call."""
         self._introduce(name, version)
         functions = [each for each in offered if not isinstance(each, Provider)]
         if functions:
@@ -72,6 +74,10 @@ class Gateway:
 
     def register(self, provider: Provider) -> None:
         """Offer one more provider, also while running: callers are told that the list has changed."""
+        if not isinstance(provider, Provider):  # pyright: ignore[reportUnnecessaryIsInstance] - not all check types
+            name = getattr(provider, "__name__", repr(provider))
+            how = f"Gateway({name}), or register(FunctionProvider('namespace', [{name}], …))"
+            raise TypeError(f"{name} is no provider: {how}")
         server = getattr(provider, "server", "")
         if server and self._app.settings.builtin and (wrong := refuse_server(server)):
             raise InvalidConfig(wrong, hint=f"give its UpstreamSpec another name than {server!r}")
@@ -96,16 +102,26 @@ class Gateway:
         return [msgspec.structs.replace(e.tool, name=e.name) for e in self._app.gateway.tools.listed(self._app.caller)]
 
     async def call_tool(self, name: str, /, **arguments: Any) -> CallToolResult:
-        """Run one tool through the guards, by any spelling of its name."""
-        reply = await self._app.gateway.call(self._app.caller, name, msgspec.json.encode(arguments))
+        """Run one tool through the guards, by any spelling of its name. A path or a model is an argument, too."""
+        self._be_in_this_loop()
+        reply = await self._app.gateway.call(self._app.caller, name, arguments_of(arguments))
         return msgspec.json.decode(reply.result, type=CallToolResult)
+
+    def _be_in_this_loop(self) -> None:
+        """A program may have a loop for each call: what the last one has not come to write is written now."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._loop = loop
+            self._app.write_audit()
 
     def run(self) -> None:
         """Serve on stdin and stdout until they end, or a signal comes."""
+        _refuse_inside_a_loop("await gateway.serve()")
         run(self._closing(self._app.serve_stdio))
 
     def run_http(self, host: str = "127.0.0.1", port: int = 8765) -> None:
         """Serve on HTTP behind the token in `~/.clawft/gateway.token` until a signal comes."""
+        _refuse_inside_a_loop("await gateway.serve_http(…)")
         token = self._token()
         run(self._closing(lambda: self._app.serve_http(host, port, token, print)))
 
@@ -172,6 +188,15 @@ async def _until_cancelled(serve: Callable[[asyncio.Future[int]], Coroutine[Any,
             stop.set_result(0)
         await serving
         raise
+
+
+def _refuse_inside_a_loop(instead: str) -> None:
+    """As a notebook has one, and everything that is awaited."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError(f"a loop runs here already, and this would begin another; {instead} serves in it")
 
 
 def _folder(workspace: Path | str) -> Path:

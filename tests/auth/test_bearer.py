@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import time
@@ -50,6 +51,20 @@ async def given() -> AsyncGenerator[Issuer]:
 @pytest.fixture
 def verifier(given: Issuer) -> Verifier:
     return Verifier(given.address, "us", Web(lambda url, addresses: None, given.address))
+
+
+@requirement("GUARD-06")
+@pytest.mark.parametrize(("had", "said"), [(False, "none of its tokens is taken"), (True, "the last ones count on")])
+async def test_what_an_issuer_out_of_reach_means_is_told(
+    given: Issuer, verifier: Verifier, hours: Hours, caplog: pytest.LogCaptureFixture, *, had: bool, said: str
+) -> None:
+    if had:
+        await verifier.verify(given.token())
+    given.failing = True
+    hours.passed += KEYS_SECONDS + 1
+    with contextlib.suppress(LoginFailed):
+        await verifier.verify(given.token({"kid": "new"}))
+    assert said in caplog.text
 
 
 @requirement("GUARD-06")

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
+import msgspec
 import psutil
 import pytest
 from aiohttp import web as http
@@ -88,6 +89,23 @@ async def test_a_login_the_server_has_ended_says_how_to_begin_again(vault: Vault
     assert refused.value.error == "invalid_grant"
     assert refused.value.hint == "weft auth login mine"
     assert str(before.tokens.refresh_token) not in str(refused.value)
+    assert vault.read("mine")[0].refused
+
+
+@requirement("OAUTH-11")
+async def test_a_new_login_takes_the_place_of_one_the_server_has_ended(vault: Vault) -> None:
+    provider = idp()
+    before = await logged_in(provider, vault)
+    elsewhere = msgspec.structs.replace(before, account="bob")
+    vault.write("mine", elsewhere)
+    vault.write("mine", before)
+    await Renewal(vault).renew("mine", before)
+    vault.write("mine", before)
+    with pytest.raises(TokenRefused):
+        await Renewal(vault).renew("mine", before)
+    new = msgspec.structs.replace(before, client=OAuthClient("registered anew"))
+    vault.write("mine", new)
+    assert vault.read("mine") == [new, elsewhere]
 
 
 @requirement("OAUTH-20")

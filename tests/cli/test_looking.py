@@ -149,6 +149,20 @@ def test_a_command_is_explained_rule_by_rule(run: Any) -> None:
 
 
 @requirement("GUARD-13", "GUARD-04")
+def test_a_name_is_explained_with_what_it_was_found_to_stand_for(run: Any) -> None:
+    found = run("policy", "explain", "web__fetch", "url=http://nobody.invalid/x", "--json").json["looked"]
+    assert {each["rule"]: each["reason"] for each in found}["url-address"] == (
+        "no address was found for nobody.invalid: there is none to judge"
+    )
+
+
+@requirement("GUARD-13")
+def test_the_words_of_a_rule_are_true_for_whoever_writes(run: Any) -> None:
+    found = run("policy", "explain", "shell__exec", "command=rm ~/.netrc", "--json").json
+    assert found["reason"].startswith("it would read or change private keys or credentials")
+
+
+@requirement("GUARD-13", "GUARD-04")
 def test_an_address_is_explained(run: Any) -> None:
     done = run("policy", "explain", "web__fetch", "url=http://127.0.0.1/x")
     assert done.code == 0

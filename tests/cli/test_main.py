@@ -207,6 +207,13 @@ def test_no_command_is_wrong_usage(run: Any) -> None:
     [
         (["tols", "list"], "unknown command: tols", "did you mean tools?"),
         (["--verson"], "unknown option: --verson", "did you mean --version?"),
+        (["--json", "tools", "list"], "unknown option: --json", "weft tools list --json"),
+        (
+            ["--agent", "a b", "servers", "add", "x", "--", "y"],
+            "unknown option: --agent",
+            "weft servers add x --agent 'a b' -- y",
+        ),
+        (["--bogus", "--", "tools"], "unknown option: --bogus", "weft --help"),
         ([""], "unknown command: ''", "weft --help"),
         (["qqqqqq"], "unknown command: qqqqqq", "weft --help"),
         (["status"], "unknown command: status", "weft servers status, or weft auth status"),

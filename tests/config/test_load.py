@@ -262,6 +262,15 @@ def test_a_file_without_end_is_not_read(home: Path, workspace: Path) -> None:
         load(home, workspace, "default")
 
 
+@requirement("CONF-12")
+def test_a_link_to_a_file_that_is_gone_loses_no_rule_in_silence(home: Path, workspace: Path) -> None:
+    (home / "config.toml").symlink_to(home / "dotfiles" / "config.toml")
+    with pytest.raises(ConfigUnreadable, match=r"config\.toml leads to a file that is not there"):
+        load(home, workspace, "default")
+    (found,) = problems(home, "default")
+    assert found.hint == "correct the link, or remove it"
+
+
 @requirement("CONF-12", "QUAL-12")
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:

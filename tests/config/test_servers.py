@@ -792,6 +792,8 @@ def test_what_belongs_elsewhere_in_a_file_of_one_server(files: Files, text: str,
     [
         ({"x": {"command": PROGRAM}}, "names servers outside of mcpServers"),
         ({"mcpServers": [{"command": PROGRAM}]}, "names its servers in a list, and not in an object"),
+        ({"mcpServer": {"x": {"command": PROGRAM}}}, "names servers under 'mcpServer', and not under mcpServers"),
+        ({"servers_old": {"x": {"command": PROGRAM}}, "mcpServers": {}}, ""),
         ({}, ""),
         ({"mcpServers": None}, ""),
         ({"inputs": [], "somebody": {"else": 1}}, ""),

@@ -1,5 +1,6 @@
 """Progress and log messages: only for who asked, only on the request they belong to."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,3 +112,18 @@ async def test_who_does_not_read_misses_notices_but_no_answer() -> None:
         caller.served._unread = lambda: 100 * 1024 * 1024  # pyright: ignore[reportPrivateUsage]  # a full pipe
         assert texts(await caller.call("demo__busy", {"_meta": {"progressToken": 1}})) == ["done"]
         assert caller.messages == []
+
+
+async def odd(call: Call) -> Reply:
+    call.talk.log("info", {"where": Path("a"), "half": "\ud800", "what": object})
+    return Reply.text("done")
+
+
+@requirement("SHELL-12")
+async def test_what_a_tool_logs_and_json_does_not_know_stands_as_its_text() -> None:
+    async with pipe(serving(Demo().add("odd", odd))) as caller:
+        await caller.initialize()
+        await caller.ask("logging/setLevel", {"level": "debug"})
+        assert texts(await caller.call("demo__odd")) == ["done"]
+        (told,) = await notices(caller, "notifications/message")
+        assert told["data"] == {"where": "a", "half": "\ufffd", "what": "<class 'object'>"}

@@ -123,10 +123,12 @@ async def test_a_batch_is_written_by_itself_after_a_moment(monkeypatch: pytest.M
             loop.call_soon_threadsafe(written.set)
 
     guard = Audit(Telling())
-    await guard(call(), answers(Reply.text("")))
-    async with asyncio.timeout(5):
-        await written.wait()
-    guard.close()
+    for _ in range(2):  # a program may go on after a close, and close again
+        written.clear()
+        await guard(call(), answers(Reply.text("")))
+        async with asyncio.timeout(5):
+            await written.wait()
+        guard.close()
 
 
 @requirement("GUARD-11")

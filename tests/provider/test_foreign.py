@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import jsonschema
+import msgspec
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, RootModel, computed_field
+from annotated_types import Gt
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, computed_field
 
+from clawft import Gateway
 from clawft.errors import ExecutionFailed, InvalidArguments
 from clawft.provider.context import ToolContext
 from clawft.provider.function import FunctionProvider, definition_of, tool
@@ -186,6 +189,54 @@ async def test_a_strict_model_takes_what_json_can_say(offer: Offer) -> None:
         return of.day.year
 
     assert (await offer(year).call_tool("year", {"of": {"day": "2026-01-02"}})).structured_content == {"result": 2026}
+
+
+async def test_bounds_and_descriptions_of_pydantic_count(offer: Offer) -> None:
+    @tool
+    async def some(
+        count: Annotated[int, Field(description="how many", ge=1, lt=10)],
+        name: Annotated[str, Field(min_length=2, pattern="^a")] = "ab",
+        size: Annotated[int, Gt(0)] = 1,
+        each: list[Annotated[int, Field(le=5, description="of them")]] | None = None,
+        wide: Annotated[int | None, Field(ge=3)] = None,
+    ) -> int:
+        return count
+
+    provider = offer(some)
+    schema = msgspec.json.decode(provider.list_tools()[0].input_schema)["properties"]
+    assert schema["count"] == {"description": "how many", "type": "integer", "minimum": 1, "exclusiveMaximum": 10}
+    assert schema["name"] == {"type": "string", "minLength": 2, "pattern": "^a", "default": "ab"}
+    assert schema["each"]["anyOf"][0]["items"] == {"description": "of them", "type": "integer", "maximum": 5}
+    assert (await provider.call_tool("some", {"count": 3})).structured_content == {"result": 3}
+    for wrong in ({"count": 0}, {"count": 10}, {"name": "ba"}, {"size": 0}, {"each": [6]}, {"wide": 2}):
+        with pytest.raises(InvalidArguments):
+            await provider.call_tool("some", {"count": 3, **wrong})
+
+
+async def test_a_program_hands_over_what_its_tools_take() -> None:
+    @tool
+    async def both(address: Address, path: Path) -> str:
+        return f"{address.street.name} {path}"
+
+    async with Gateway(both) as gateway:
+        ours = Address(street=Street(name="Elbchaussee", number=1))
+        result = await gateway.call_tool("both", address=ours, path=Path("a"))
+        assert result.content[0]["text"] == "Elbchaussee a"
+        with pytest.raises(TypeError, match="object has no JSON form"):
+            await gateway.call_tool("both", address=object(), path="a")
+
+
+def test_a_validator_that_nobody_would_run_is_refused() -> None:
+    async def odd(count: int) -> None: ...
+
+    odd.__annotations__["count"] = Annotated[int, AfterValidator(abs)]
+    with pytest.raises(TypeError, match=r"^tool odd: .*AfterValidator has no effect here; use a pydantic model"):
+        tool(odd)
+
+    async def told(count: int = Field(1, ge=1)) -> None: ...
+
+    with pytest.raises(TypeError, match=r"^tool told: parameter 'count': a Field is no default here; write Annotated"):
+        tool(told)
 
 
 def test_usual_types_load_nothing_for_it() -> None:

@@ -4,10 +4,12 @@ import asyncio
 import logging
 import sys
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 import jsonschema
 import msgspec
@@ -23,7 +25,7 @@ from clawft.errors import (
     PermissionDenied,
     ToolNotFound,
 )
-from clawft.model import Call, Caller, CallToolResult, LogLevel, Origin, Reply, RunEnded, SilentTalk
+from clawft.model import Call, Caller, CallToolResult, LogLevel, Origin, Question, Reply, RunEnded, SilentTalk
 from clawft.provider.base import Changing, Provider, RawProvider
 from clawft.provider.context import ToolContext
 from clawft.provider.function import Audio, FunctionProvider, Image, definition_of, tool
@@ -45,6 +47,24 @@ class Size:
 
 class Named(TypedDict):
     name: str
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclass(frozen=True)
+class Paint:
+    name: str
+    colour: Colour = Colour.RED
+
+
+@dataclass
+class Palette:
+    paints: list[Paint]
+    best: Paint | None = None
+    by_name: dict[str, Paint] = field(default_factory=dict[str, Paint])
 
 
 @tool(alias="say", title="Echo", read_only=True, idempotent=True, open_world=False)
@@ -607,3 +627,162 @@ def test_a_second_tool_of_one_name_is_refused(offer: Offer) -> None:
     with pytest.raises(InvalidConfig, match="demo: there is already a tool 'echo'"):
         offer(echo, other)
     assert [each.name for each in offer(echo, echo).list_tools()] == ["echo"]
+
+
+def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As retries and timers are written: a plain function around whatever it is given."""
+
+    @wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        return function(*arguments, **named)
+
+    return call
+
+
+@tool
+@wrapped
+async def tripled(number: int) -> int:
+    """Three times as much."""
+    await asyncio.sleep(0)
+    return 3 * number
+
+
+@requirement("PROV-21")
+async def test_a_coroutine_behind_a_plain_decorator_is_awaited() -> None:
+    async with Gateway(tripled) as gateway:
+        result = await gateway.call_tool("tripled", number=2)
+        wrong = await gateway.call_tool("tripled", number="x")
+    assert result.structured_content == {"result": 6}
+    assert wrong.is_error
+
+
+@requirement("PROV-21")
+async def test_a_level_that_there_is_not_is_told_whoever_listens() -> None:
+    @tool
+    async def says(ctx: ToolContext) -> None:
+        """Say it."""
+        ctx.log(cast("LogLevel", "warn"), "x")
+
+    async with Gateway(says) as gateway:
+        wrong = await gateway.call_tool("says")
+    assert "there is no log level 'warn'; one of debug, info, notice, warning," in wrong.content[0]["text"]
+
+
+@requirement("PROV-21")
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"read_only": "yes"}, r"@tool\(read_only=…\) is True or False, not 'yes'"),
+        ({"title": 3}, r"@tool\(title=…\) is a text, not 3"),
+        ({"task": "maybe"}, r"@tool\(task=…\) is one of forbidden, optional, required, not 'maybe'"),
+        ({"needs": "roots"}, r"@tool\(needs=…\) is a Capabilities, not 'roots'"),
+        ({"input_schema": {"type": "string"}}, r"@tool\(input_schema=…\) is the JSON Schema of an object"),
+        ({"input_schema": []}, r"@tool\(input_schema=…\) is the JSON Schema of an object"),
+    ],
+)
+def test_options_that_would_be_listed_as_no_client_reads_them_are_refused(options: Any, told: str) -> None:
+    with pytest.raises(TypeError, match=told):
+        tool(**options)
+
+
+@requirement("PROV-21")
+def test_a_schema_of_ones_own_has_its_type() -> None:
+    @tool(input_schema={"properties": {"x": {}}})
+    def own(arguments: dict[str, Any]) -> None: ...
+
+    assert definition_of(own).input_schema == {"type": "object", "properties": {"x": {}}}
+
+
+class Hearing(SilentTalk):
+    """Keeps the progress it is told, and the forms it is asked to have filled in."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[float, float | None]] = []
+        self.forms: list[Any] = []
+
+    def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
+        self.heard.append((progress, total))
+
+    async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Mapping[str, Mapping[str, Any]]:
+        self.forms += [each.params["requestedSchema"] for each in questions.values()]
+        return {key: {"action": "accept", "content": {}} for key in questions}
+
+
+async def test_progress_that_is_no_number_is_left_out(offer: Offer) -> None:
+    @tool
+    async def work(ctx: ToolContext) -> None:
+        for each in (1.0, float("nan"), float("inf"), 2.0):
+            ctx.progress(each, float("nan"))
+
+    provider, talk = offer(work), Hearing()
+    await provider.run(call_of(provider, "work", talk=talk))
+    assert talk.heard == [(1.0, None), (2.0, None)]
+
+
+@pytest.mark.parametrize(
+    ("form", "asked"),
+    [
+        ({}, {"type": "object", "properties": {}}),
+        (
+            {"properties": {"n": {"type": "string", "format": "phone"}}},
+            {"type": "object", "properties": {"n": {"type": "string"}}},
+        ),
+        ({"properties": {"n": {"type": "object"}}}, None),
+        ({"properties": {"n": {}}}, None),
+    ],
+)
+async def test_a_form_that_a_strict_client_would_refuse_is_told_to_the_tool(
+    offer: Offer, form: Any, asked: Any
+) -> None:
+    @tool
+    async def work(ctx: ToolContext) -> None:
+        await ctx.elicit("name", "Your name?", form)
+
+    provider, talk = offer(work), Hearing()
+    if asked is None:
+        with pytest.raises(ExecutionFailed, match="the form of the question 'name' cannot be filled in"):
+            await provider.run(call_of(provider, "work", talk=talk))
+    else:
+        await provider.run(call_of(provider, "work", talk=talk))
+        assert talk.forms == [asked]
+
+
+# ── dataclasses and enums ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@tool
+def palette(of: Palette, colour: Colour = Colour.BLUE) -> Palette:
+    """Give it back."""
+    return of
+
+
+@requirement("PROV-21")
+async def test_a_dataclass_has_its_defaults_wherever_it_stands() -> None:
+    red = {"name": "a", "colour": "red"}
+    async with Gateway(palette) as gateway:
+        given = {"paints": [{"name": "a"}], "by_name": {"a": {"name": "a"}}}
+        result = await gateway.call_tool("palette", of=given)
+    assert result.structured_content == {"paints": [red], "best": None, "by_name": {"a": red}}
+
+
+@requirement("PROV-21")
+async def test_arguments_nested_deeply_beside_a_dataclass_with_defaults_are_taken() -> None:
+    deep: list[Any] = []
+    for _ in range(400):
+        deep = [deep]
+
+    @tool
+    def how(of: Paint, deep: Any) -> bool:
+        """Is it there?"""
+        return bool(deep)
+
+    async with Gateway(how) as gateway:
+        result = await gateway.call_tool("how", of={"name": "a"}, deep=deep)
+    assert result.structured_content == {"result": True}
+
+
+@requirement("PROV-21")
+async def test_the_usage_of_a_tool_names_the_words_of_an_enum() -> None:
+    async with Gateway(palette) as gateway:
+        wrong = await gateway.call_tool("palette", of={"paints": []}, colour="green")
+    assert wrong.content[0]["text"].endswith('(usage: palette(of: object, colour: "blue" | "red" = "blue"))')

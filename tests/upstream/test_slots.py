@@ -13,7 +13,7 @@ class Server:
         self.idle = idle
         self.used = 0.0
         self.is_open = True
-        self.called = self.arriving = False
+        self.called = False
 
     def give_way(self) -> None:
         self.is_open = False
@@ -35,7 +35,10 @@ def test_one_that_is_idle_gives_way() -> None:
     assert (old.is_open, new.is_open) == (False, True)
     for server in (new, old):
         server.idle = False
-    assert not filled(2, new, Server("busy", idle=False)).claim(Server("fourth"))
+    full = filled(2, new, Server("busy", idle=False))
+    full.claim(Server("fourth"))
+    assert len(full) == 2
+    assert new.is_open
 
 
 @requirement("POOL-03", "QUAL-12")
@@ -43,7 +46,8 @@ def test_what_conversations_have_for_themselves_does_not_push_out_what_all_share
     shared = [Server(f"shared {number}") for number in range(2)]
     own = [Server(f"own {number}", private=True, idle=False) for number in range(2)]
     slots = filled(4, *shared, *own)
-    assert not slots.claim(Server("one more", private=True))
+    slots.claim(Server("one more", private=True))
+    assert all(server.is_open for server in (*shared, *own))
     own[0].idle = True
     slots.claim(Server("one more", private=True))
     assert (own[0].is_open, all(server.is_open for server in shared)) == (False, True)
@@ -67,17 +71,17 @@ async def test_one_that_cannot_come_in_holds_up_nobody_behind_it() -> None:
 
 
 @requirement("POOL-03")
-async def test_who_is_called_waits_for_one_that_arrives_and_comes_in_before_those_that_are_not_called() -> None:
-    arriving, called = Server("arriving", idle=False), Server("called")
-    slots = filled(1, arriving)
-    arriving.arriving = called.called = True
-    assert slots.claim(called)
+async def test_who_is_called_waits_for_one_in_use_and_comes_in_before_those_that_are_not_called() -> None:
+    busy, called = Server("busy", idle=False), Server("called")
+    slots = filled(1, busy)
+    called.called = True
+    slots.claim(called)
     unasked = asyncio.ensure_future(slots.enter(Server("unasked")))
     wanted = asyncio.ensure_future(slots.enter(called))
     await asyncio.sleep(0)
-    arriving.arriving, arriving.idle = False, True
+    busy.idle = True
     slots.look()
     async with asyncio.timeout(5):
         await wanted
-    assert (arriving.is_open, unasked.done()) == (False, False)
+    assert (busy.is_open, unasked.done()) == (False, False)
     unasked.cancel()

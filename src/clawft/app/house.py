@@ -304,6 +304,10 @@ class App:
         if self._upstreams is not None:
             await self._upstreams.stop()
 
+    def write_audit(self) -> None:
+        """What is noted and not written yet."""
+        self._audit.flush()
+
     async def close(self) -> None:
         """Nothing that happened is lost: servers and tasks end, the audit is written."""
         if self._timer is not None:

@@ -142,7 +142,8 @@ class Verifier:
         if failed is None:
             return
         if self._failed_at <= self._asked_at:  # told once, until it answers again
-            log.warning("%s did not give its keys: %s; for some hours the last ones count on", self.issuer, failed)
+            rest = "for some hours the last ones count on" if self._keys else "until then none of its tokens is taken"
+            log.warning("%s did not give its keys: %s; %s", self.issuer, failed, rest)
         self._failed_at = time.monotonic()
 
     async def _ask_for_keys(self) -> None:

@@ -33,6 +33,8 @@ HELPER_SECONDS = 40.0
 """For the whole renewal; asking alone is given half of it."""
 WAIT_SECONDS = 60.0
 """How long to wait for another process that renews."""
+OVER = ("invalid_grant", "invalid_client", "unauthorized_client")
+"""Words of a server that knows the login, or who we are there, no longer."""
 
 
 class RenewalFailure(Struct):
@@ -187,10 +189,20 @@ async def renew_here(vault: Vault, name: str, digest: str) -> None:
         fields = credentials_fields(login.asked, login.resource)
     # The place was judged when the login was made; from then on its certificate says whose it is.
     web = Web(lambda url, addresses: None, near=endpoint)
-    with _room(vault, name):  # a token that is given once must not be asked for where it could not be kept
-        token, _ = await ask_for_token(web, login.server, login.client, fields, login.tokens.provider_name)
+    try:
+        with _room(vault, name):  # a token that is given once must not be asked for where it could not be kept
+            token, _ = await ask_for_token(web, login.server, login.client, fields, login.tokens.provider_name)
+    except TokenRefused as over:
+        if over.error in OVER:
+            vault.rewrite(name, partial(_refused, digest))
+        raise
     tokens = renewed(login.tokens, token)
-    vault.write(name, msgspec.structs.replace(login, tokens=tokens, obtained_at=int(time.time())))
+    vault.write(name, msgspec.structs.replace(login, tokens=tokens, obtained_at=int(time.time()), refused=False))
+
+
+def _refused(digest: str, login: Login) -> Login:
+    """It is kept and tried again, as a server may be wrong; the next login takes its place."""
+    return msgspec.structs.replace(login, refused=True) if digest_of(login) == digest else login
 
 
 def _room(vault: Vault, name: str) -> BinaryIO:

@@ -86,11 +86,17 @@ class Login(Struct, frozen=True, omit_defaults=True):
     asked: tuple[str, ...] = ()
     """The scopes that were asked for; a server may have granted fewer."""
     flow: str = "authorization_code"
+    refused: bool = False
+    """Whether its server has said that it is over."""
 
     @property
     def key(self) -> tuple[str, str, str, str]:
         """Two logins are the same if these agree."""
         return self.server.issuer or self.server.token_endpoint, self.client.client_id, self.account, self.resource
+
+    def ends(self, other: Login) -> bool:
+        """Whether nobody misses the other, now that there is this one: it was refused, and led to the same place."""
+        return other.key == self.key or (other.refused and other.hosts == self.hosts)
 
     def is_due(self, now: float) -> bool:
         """Time to renew: a minute before the end, or halfway for a token that lives shorter than two."""

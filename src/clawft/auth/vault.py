@@ -89,7 +89,7 @@ class Vault:
         return await asyncio.to_thread(self.read, name)
 
     async def save(self, name: str, login: Login) -> None:
-        """On disk when this returns, in place of an earlier one with the same key."""
+        """On disk when this returns, in place of an earlier one with the same key, or to the same place and refused."""
         await asyncio.to_thread(self.write, name, login)
 
     async def delete(self, name: str) -> None:
@@ -132,7 +132,7 @@ class Vault:
         """Raises LoginFailed for one that is too large to be kept."""
         if len(msgspec.json.encode(login)) > MAX_LOGIN_BYTES:
             raise LoginFailed(f"{name}: the login that was given takes more than {MAX_LOGIN_BYTES} bytes")
-        self._change(name, lambda known: [login, *(each for each in known if each.key != login.key)][:MAX_LOGINS])
+        self._change(name, lambda known: [login, *(each for each in known if not login.ends(each))][:MAX_LOGINS])
 
     def rewrite(self, name: str, change: Callable[[Login], Login]) -> None:
         """All logins of this name, each changed, in the form that holds now."""

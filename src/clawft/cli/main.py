@@ -122,12 +122,27 @@ def _run(words: list[str]) -> int:
         return OK if words else WRONG_USAGE
     command = words[0]
     if command not in COMMANDS:
-        from clawft.cli.parser import unknown  # only to complain
-
-        kind = "option" if command.startswith("-") else "command"
-        whole = _MEANT.get(command) or _whole(command)
-        raise unknown(kind, command, () if whole else [*COMMANDS, *OPTIONS], whole or "weft --help")
+        raise _unknown(words)
     return _run_command(command, words[1:])
+
+
+def _unknown(words: list[str]) -> ClawftError:
+    from clawft.cli.parser import unknown  # only to complain
+
+    first = words[0]
+    if first.startswith("-"):
+        return unknown("option", first, OPTIONS, _with_options_behind(words) or "weft --help")
+    whole = _MEANT.get(first) or _whole(first)
+    return unknown("command", first, () if whole else [*COMMANDS, *OPTIONS], whole or "weft --help")
+
+
+def _with_options_behind(words: list[str]) -> str:
+    """The same line with what stands before the command behind it; empty if there is no command."""
+    from shlex import join  # only to complain
+
+    at = next((at for at, word in enumerate(words) if word in COMMANDS), 0)
+    end = words.index("--") if "--" in words else len(words)
+    return f"weft {join([*words[at:end], *words[:at], *words[end:]])}" if 0 < at < end else ""
 
 
 def _whole(verb: str) -> str:

@@ -303,8 +303,14 @@ def _misplaced(told: Mapping[str, object]) -> str:
     """Servers that stand where no program looks for them."""
     if any(isinstance(told.get(key), list) for key in _KEYS):
         return "names its servers in a list, and not in an object"
-    entries = map(jsonc.members, told.values())
-    return "names servers outside of mcpServers" if any("command" in each or "url" in each for each in entries) else ""
+    if _has_server(told):
+        return "names servers outside of mcpServers"
+    other = next((key for key, group in told.items() if _has_server(jsonc.members(group))), "")
+    return f"names servers under {other[:LONG_NAME]!r}, and not under mcpServers" if other else ""
+
+
+def _has_server(told: Mapping[str, object]) -> bool:
+    return any("command" in each or "url" in each for each in map(jsonc.members, told.values()))
 
 
 def _foreign_flow(told: Mapping[str, object]) -> Mapping[str, object]:

@@ -125,6 +125,9 @@ def read_bytes(path: Path) -> bytes | None:
                 raise ConfigUnreadable(f"{path} is a pipe", hint="put a file in its place, or remove it")
             content = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
+        if path.is_symlink():  # what the user allows and denies may stand where it leads
+            said = f"{path} leads to a file that is not there"
+            raise ConfigUnreadable(said, hint="correct the link, or remove it") from None
         return None
     except OSError as failure:
         raise ConfigUnreadable(

@@ -8,6 +8,7 @@ from pathlib import Path
 from clawft.errors import InvalidConfig
 
 DEFAULT_AGENT = "default"
+NARROWER = "--workspace DIR names the folder that they are to work in"
 
 _AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -36,6 +37,14 @@ def spelled_in_text(folder: Path) -> Path:
 def expanded(path: str) -> Path:
     """`~` and `~name` stand for a home folder; that of somebody nobody knows is a name like any other."""
     return Path(os.path.expanduser(path))  # a Path would raise
+
+
+def told_if_wide(workspace: Path) -> str:
+    """What it means that a workspace holds the home folder of the person; empty for any other."""
+    home = os.path.expanduser("~")
+    if not os.path.isabs(home) or not Path(home).resolve().is_relative_to(workspace.resolve()):  # nobody may have one
+        return ""
+    return f"the workspace is {workspace.resolve()}: file tools read and write your home folder there, keys and all"
 
 
 def user_file(home: Path) -> Path:

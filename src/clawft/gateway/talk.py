@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from typing import Any, Protocol
 
-import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from clawft.gateway.questions import OURS, Answers, AnswersSoFar, TaskDetached, given, read_answers
 from clawft.model import Caller, InputRequired, LogLevel, Question
+from clawft.model.encoded import encoded
 from clawft.wire.answers import answers_it, require
 from clawft.wire.jsonrpc import writing
 from clawft.wire.meta import QUESTION_KEY, RANK, is_progress_token
@@ -82,7 +82,8 @@ class ReportingTalk:
         self._outlet.hang_up(retry_ms)
 
     def _notify(self, method: str, params: Mapping[str, Any]) -> None:
-        self._outlet.send(writing.notification(method, make_visible(msgspec.json.encode(params))))
+        """What JSON does not know stands as its text: a tool must not fail because somebody reads its log."""
+        self._outlet.send(writing.notification(method, make_visible(encoded(params, str))))
 
 
 class HandshakeTalk(ReportingTalk):

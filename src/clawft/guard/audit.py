@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import logging
 import time
 from collections.abc import Awaitable, Sequence
@@ -101,6 +102,7 @@ class Audit:
             verdict = f"deny:{ended.refused}" if ended.refused else "allow"
             waiting.append(Happened(_now(), call, verdict, outcome, took, len(ended.result)))
         if self._timer is None:
+            _UNWRITTEN.add(self)
             self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush_aside)
         elif len(waiting) >= MAX_WAITING:
             self.flush()
@@ -116,12 +118,15 @@ class Audit:
             writer = self._writer = self._writer or _new_writer()
             self._writing = writer.submit(self._write_or_hold, batch)
             self._look_again()
+        else:
+            _UNWRITTEN.discard(self)
 
     def _look_again(self) -> None:
         self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush_aside)
 
     def flush(self, seconds: float = BURST_SECONDS) -> None:
         """Write everything that waits, now, behind what the writer thread has begun."""
+        _UNWRITTEN.discard(self)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -135,6 +140,7 @@ class Audit:
         self.flush(LAST_SECONDS)
         if self._writer is not None:
             self._writer.shutdown()
+            self._writer = self._writing = None  # a program may call tools, and close, again
 
     def _write_or_hold(self, batch: list[Happened]) -> None:
         try:
@@ -173,6 +179,16 @@ class Audit:
         log.error("audit: %d lines could not be written: %s", len(self._held_up), _why(failed))
         self._lost += len(self._held_up)
         self._held_up = []
+
+
+_UNWRITTEN: set[Audit] = set()
+"""Those that have lines left, for a program that ends without closing them: one call, and its loop is over."""
+
+
+@atexit.register
+def _write_the_rest() -> None:
+    for audit in tuple(_UNWRITTEN):
+        audit.flush(LAST_SECONDS)
 
 
 def _loss(count: int) -> Happened:

@@ -3,7 +3,7 @@
 | what | where |
 |---|---|
 | functions of this process | `function`: `@tool`, `FunctionProvider`; `definition` and `schema` are what one says |
-| types that are not msgspec's | `foreign`: paths, models of pydantic |
+| types that are not msgspec's | `foreign`: paths, models of pydantic; `defaults` of dataclasses, which are so in part |
 | what one gets and gives | `context`, from a `thread` too; `result`, what of it may be cut (`keeps`), and its `texts` |
 | arguments that are wrong | `explain` |
 | what a function lets out | `failure`; `promise`: what it returned and should not have |

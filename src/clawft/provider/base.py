@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 from msgspec import Raw
 
-from clawft.errors import ClawftError, InvalidArguments
+from clawft.errors import ClawftError, ExecutionFailed, InvalidArguments
 from clawft.model import (
     Call,
     Caller,
@@ -258,6 +258,23 @@ class Changing(Protocol):
 _arguments = msgspec.json.Decoder(dict[str, Any])
 
 
+def arguments_of(given: Mapping[str, Any]) -> bytes:
+    """What a program hands over, as it stands in a call; a path or a model, too."""
+    from clawft.model.encoded import encoded  # most calls come as bytes
+    from clawft.provider.foreign import to_json
+
+    return encoded(given, to_json)
+
+
+async def _result(provider: Provider, tool: str, arguments: Mapping[str, Any]) -> CallToolResult:
+    """Not all who write a provider check types."""
+    answer: Any = provider.call_tool(tool, arguments)
+    result: object = await answer if hasattr(answer, "__await__") else answer
+    if isinstance(result, CallToolResult):
+        return result
+    raise ExecutionFailed(f"the provider {provider.namespace} gave {type(result).__name__}, and no CallToolResult")
+
+
 def end_of(provider: Provider) -> Next:
     """The last step of the way down: how this provider is called."""
     if is_of(provider, RawProvider):
@@ -268,6 +285,6 @@ def end_of(provider: Provider) -> Next:
             arguments = _arguments.decode(call.arguments)
         except msgspec.DecodeError as wrong:
             raise InvalidArguments(f"arguments of {call.name}: {wrong}") from None
-        return Reply.of(await provider.call_tool(call.tool.name, arguments))
+        return Reply.of(await _result(provider, call.tool.name, arguments))
 
     return decode_and_call

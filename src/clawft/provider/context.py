@@ -1,14 +1,29 @@
 """What a running tool may know and do, besides its arguments."""
 
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from clawft.model import Call, Caller, LogLevel, Question, Talk
 from clawft.store.base import KeyValueStore
-from clawft.wire.meta import read_delegates
+from clawft.wire.meta import RANK, read_delegates
 
 ACCEPT = "accept"
+
+
+def _form(key: str, message: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The question as every client can show it: strict ones refuse the whole of it for one wrong word."""
+    from clawft.wire.questions import mended_elicitation  # most tools never ask
+
+    form: dict[str, Any] = {"type": "object", "properties": {}, **schema}
+    asked = {"mode": "form", "message": message, "requestedSchema": form}
+    try:
+        return msgspec.json.decode(mended_elicitation(msgspec.json.encode(asked)))
+    except msgspec.DecodeError as wrong:
+        raise ValueError(f"the form of the question {key!r} cannot be filled in: {wrong}") from None
 
 
 class ToolContext:
@@ -43,9 +58,13 @@ class ToolContext:
         return self._call.talk
 
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
-        self._call.talk.progress(progress, total, message)
+        """What is no number, as of a division by nothing, tells nobody anything and is left out."""
+        if isfinite(progress):
+            self._call.talk.progress(progress, total if total is not None and isfinite(total) else None, message)
 
     def log(self, level: LogLevel, data: Any, logger: str = "") -> None:
+        if level not in RANK:  # else it would be a mistake only for callers that want to hear of it
+            raise ValueError(f"there is no log level {level!r}; one of {', '.join(RANK)}")
         self._call.talk.log(level, data, logger)
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
@@ -57,11 +76,8 @@ class ToolContext:
         self._call.talk.detach()
 
     async def elicit(self, key: str, message: str, schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Ask the person to fill in a form. None if they declined."""
-        question = Question(
-            "elicitation/create",
-            {"mode": "form", "message": message, "requestedSchema": dict(schema)},
-        )
+        """Ask the person to fill in a form. None if they declined. Raises ValueError if nobody could."""
+        question = Question("elicitation/create", _form(key, message, schema))
         answer = (await self.ask({key: question}))[key]
         return answer.get("content", {}) if answer.get("action") == ACCEPT else None
 

@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal, cast, get_args
 
 import msgspec
 from msgspec import Raw
@@ -18,6 +18,13 @@ from clawft.wire.meta import NEEDS, write_needs
 
 TaskChoice = Literal["forbidden", "optional", "required"]
 Run = Callable[[bytes, ToolContext | None, str], Coroutine[Any, Any, Reply]]
+
+_KINDS: Final[Mapping[str, tuple[type, str]]] = {
+    **dict.fromkeys(("name", "title", "alias"), (str, "a text")),
+    **dict.fromkeys(("read_only", "destructive", "idempotent", "open_world"), (bool, "True or False")),
+    "needs": (Capabilities, "a Capabilities"),
+}
+"""What the options of `@tool` take: a wrong word would be listed, and cost strict clients the tools of all."""
 
 _log = logging.getLogger("clawft.tool")
 _encode = msgspec.json.encode
@@ -55,6 +62,22 @@ class FunctionTool:
 
 def as_result(reply: Reply) -> CallToolResult:
     return msgspec.json.decode(reply.result, type=CallToolResult)
+
+
+def check_options(told: Mapping[str, Any], task: object, input_schema: object) -> None:
+    """Raises TypeError, naming the option and what it takes."""
+    for option, value in told.items():
+        kind, words = _KINDS[option]
+        if not isinstance(value, kind):
+            raise TypeError(f"@tool({option}=…) is {words}, not {value!r}")
+    if task not in get_args(TaskChoice):
+        raise TypeError(f"@tool(task=…) is one of {', '.join(get_args(TaskChoice))}, not {task!r}")
+    if input_schema is not None and not _is_of_object(input_schema):
+        raise TypeError("@tool(input_schema=…) is the JSON Schema of an object: {'type': 'object', 'properties': {…}}")
+
+
+def _is_of_object(schema: object) -> bool:
+    return isinstance(schema, Mapping) and cast("Mapping[str, Any]", schema).get("type", "object") == "object"
 
 
 def define(
@@ -154,7 +177,19 @@ def _decoder(signature: Signature) -> Callable[[bytes], tuple[Any, ...]]:
     if signature.whole:
         return lambda arguments: (decode(arguments),)
     values = msgspec.structs.astuple
-    return lambda arguments: values(decode(arguments))
+    if "$defs" not in signature.schema:
+        return lambda arguments: values(decode(arguments))
+    from clawft.provider.defaults import fill, leaves_defaults  # most tools take no dataclass
+
+    if not leaves_defaults(signature.arguments):
+        return lambda arguments: values(decode(arguments))
+
+    def decode_and_fill(arguments: bytes) -> tuple[Any, ...]:
+        decoded = decode(arguments)
+        fill(decoded)
+        return values(decoded)
+
+    return decode_and_fill
 
 
 def _invoker(function: Callable[..., Any], keywords: tuple[str, ...]) -> Callable[..., Awaitable[Any]]:
@@ -178,9 +213,10 @@ def _invoker(function: Callable[..., Any], keywords: tuple[str, ...]) -> Callabl
 
     async def in_thread(*values: Any) -> Any:
         try:
-            return await asyncio.to_thread(in_this_thread, *values)
+            result = await asyncio.to_thread(in_this_thread, *values)
         finally:
             await asyncio.sleep(0)  # what it told the loop comes first, even if it was done at once (Python 3.14)
+        return await result if inspect.iscoroutine(result) else result  # of what a plain decorator has wrapped
 
     return in_thread
 

@@ -27,21 +27,26 @@ def usage(tool: str, schema: Mapping[str, Any]) -> str:
     """`read(path: string, offset: integer = 0)`, from the schema."""
     required = schema.get("required", ())
     properties: Mapping[str, Any] = schema.get("properties", {})
-    return f"{tool}({', '.join(_parameter(name, how, name in required) for name, how in properties.items())})"
+    named: Mapping[str, Any] = schema.get("$defs", {})
+    return f"{tool}({', '.join(_parameter(name, how, named, name in required) for name, how in properties.items())})"
 
 
-def _parameter(name: str, schema: Mapping[str, Any], required: bool) -> str:
-    text = f"{name}: {_kind(schema)}"
+def _parameter(name: str, schema: Mapping[str, Any], named: Mapping[str, Any], required: bool) -> str:
+    text = f"{name}: {_kind(schema, named)}"
     if required or "default" not in schema:
         return text
     return f"{text} = {msgspec.json.encode(schema['default']).decode()}"
 
 
-def _kind(schema: Mapping[str, Any]) -> str:
+def _kind(schema: Mapping[str, Any], named: Mapping[str, Any]) -> str:
+    """`named`: what it may refer to. What that refers to in turn is told no further: it may go round in a circle."""
+    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    if name in named:
+        return _kind(named[name], {})
     if "enum" in schema:
         return " | ".join(msgspec.json.encode(value).decode() for value in schema["enum"])
     if "anyOf" in schema:
-        return " | ".join(_kind(option) for option in schema["anyOf"])
+        return " | ".join(_kind(option, named) for option in schema["anyOf"])
     return str(schema.get("type", "any"))
 
 

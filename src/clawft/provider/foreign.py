@@ -11,6 +11,9 @@ from pathlib import PurePath
 from typing import Any, Final, Literal, get_origin
 
 import msgspec
+from msgspec import Meta
+
+from clawft.provider.schema import BOUNDS
 
 Mode = Literal["validation", "serialization"]
 """What a model takes, and what it writes, may differ."""
@@ -19,6 +22,8 @@ MAX_COMPLAINTS = 5
 """Of one model: more than this are not listed."""
 MAX_COMPLAINT_CHARS = 300
 
+_TOLD = ("title", "description", "examples", *BOUNDS)
+"""Of a note."""
 _MODEL_METHODS = ("model_json_schema", "model_validate_json", "model_dump")
 _ITEMS = "list[…]"
 _NAMED = "a Literal of the names to choose from"
@@ -65,6 +70,20 @@ def to_json(value: Any) -> Any:
     if _is_model(type(value)):
         return value.model_dump(mode="json", by_alias=True)
     raise TypeError(f"{_spelled(type(value))} has no JSON form")
+
+
+def foreign_note(note: Any) -> Any:
+    """What stands in an `Annotated` as msgspec has it: a `Field` of pydantic, or a bound of `annotated_types`.
+
+    Raises TypeError for what pydantic would do and nobody does here; other notes are somebody else's.
+    """
+    if type(note).__module__.partition(".")[0] not in ("pydantic", "annotated_types"):
+        return note
+    parts = (note, *getattr(note, "metadata", ()))
+    told = {name: value for part in parts for name in _TOLD if (value := getattr(part, name, None)) is not None}
+    if not told:
+        raise TypeError(f"{type(note).__name__} has no effect here; use a pydantic model, or check it in the tool")
+    return Meta(**told)
 
 
 def _is_path(kind: Any) -> bool:

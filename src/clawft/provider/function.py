@@ -19,9 +19,9 @@ from msgspec import UNSET
 
 from clawft.errors import InvalidConfig, ToolNotFound
 from clawft.model import Annotations, Call, Caller, CallToolResult, Capabilities, Origin, Reply, Talk, Tool
-from clawft.provider.base import Changes
+from clawft.provider.base import Changes, arguments_of
 from clawft.provider.context import ToolContext
-from clawft.provider.definition import FunctionTool, TaskChoice, as_result, define
+from clawft.provider.definition import FunctionTool, TaskChoice, as_result, check_options, define
 from clawft.provider.manifest import Manifest
 from clawft.provider.result import Audio, Image
 from clawft.provider.schema import behind
@@ -75,6 +75,9 @@ def tool(  # noqa: PLR0913 - each one is a word of the tool's definition
     A plain function runs in a worker thread. With `input_schema` the schema is taken as given, and a sole parameter
     `arguments` gets everything as one dict.
     """
+
+    hints = {"read_only": read_only, "destructive": destructive, "idempotent": idempotent, "open_world": open_world}
+    check_options({"name": name, "title": title, "alias": alias, "needs": needs, **hints}, task, input_schema)
 
     def decorate(decorated: AnyFunction) -> AnyFunction:
         definition = define(
@@ -159,7 +162,7 @@ class FunctionProvider:
         """Call by native name or alias, as nobody in particular."""
         found = self._find(name)
         origin = Origin(self.namespace)
-        call = Call(Caller(), f"{self.namespace}__{found.name}", found.tool, origin, msgspec.json.encode(arguments))
+        call = Call(Caller(), f"{self.namespace}__{found.name}", found.tool, origin, arguments_of(arguments))
         return as_result(await self.run(call))
 
     def add(self, function: AnyFunction, *, listed: bool = True) -> None:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import PurePath
-from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 WHOLE = "arguments"
 """A parameter of this name takes all arguments as one dict, if the tool brings its own input schema."""
+
+BOUNDS = ("gt", "ge", "lt", "le", "multiple_of", "pattern", "min_length", "max_length")
+"""Of a value, by the names that msgspec, pydantic and `annotated_types` all use."""
 
 _REFS = "#/$defs/{name}"
 _WHOLE = rb"-?[0-9]+\.0+"
@@ -55,9 +58,10 @@ def read_signature(function: Callable[..., Any], name: str, input_schema: Mappin
     taken = [p for at, p in enumerate(parameters) if at not in wanting]
     whole = input_schema is not None and [p.name for p in taken] == [WHOLE]
     arguments = dict[str, Any] if whole else _struct(name, taken, hints, strict=input_schema is None)
+    said = _argument_schema(arguments, name, taken, hints) if input_schema is None else input_schema
     return Signature(
         arguments=arguments,
-        schema=dict(input_schema) if input_schema is not None else _argument_schema(arguments, name, taken, hints),
+        schema={"type": "object", **said},
         returns=hints.get("return", inspect.Signature.empty),
         context_at=wanting[0] if wanting else -1,
         keywords=tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY),
@@ -171,6 +175,8 @@ def _field(parameter: inspect.Parameter, hint: Any) -> tuple[str, Any] | tuple[s
     default: Any = parameter.default
     if default is parameter.empty:
         return parameter.name, hint
+    if type(default).__name__ == "FieldInfo":  # pydantic's, which others take there
+        raise TypeError(f"parameter '{parameter.name}': a Field is no default here; write Annotated[…, Field(…)] = …")
     if isinstance(default, PurePath) or hasattr(default, "model_copy"):
         return parameter.name, *_foreign_default(hint, default)
     if default and hasattr(default, "copy"):  # a filled list, dict or set: each call gets its own
@@ -189,11 +195,36 @@ def _foreign_default(hint: Any, default: Any) -> tuple[Any, Any]:
 
 
 def _described(hint: Any) -> Any:
-    """`Annotated[int, "how many"]` becomes a description that msgspec puts into the schema."""
-    if get_origin(hint) is not Annotated:
+    """`Annotated[int, "how many"]` becomes a description that msgspec puts into the schema; inside a list, too."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _annotated(_described(parts[0]), [_note(each) for each in parts[1:]])
+    if origin is Literal:
         return hint
-    kind, *notes = get_args(hint)
-    return Annotated[(kind, *(Meta(description=note) if isinstance(note, str) else note for note in notes))]
+    inner = tuple(map(_described, parts))
+    if all(new is old for new, old in zip(inner, parts, strict=True)):
+        return hint
+    return Union[inner] if origin in (Union, UnionType) else origin[inner]  # noqa: UP007 - as many as there are
+
+
+def _annotated(kind: Any, notes: list[Any]) -> Any:
+    """A bound of something that may be None is about the rest."""
+    parts = get_args(kind)
+    bounds = any(getattr(note, name, None) is not None for note in notes for name in BOUNDS)
+    if bounds and get_origin(kind) in (Union, UnionType) and NoneType in parts:
+        rest = Union[tuple(part for part in parts if part is not NoneType)]  # noqa: UP007 - as many as there are
+        return Union[Annotated[(rest, *notes)], None]  # noqa: UP007 - there it is no type to `|`
+    return Annotated[(kind, *notes)]
+
+
+def _note(note: Any) -> Any:
+    if isinstance(note, str):
+        return Meta(description=note)
+    if isinstance(note, Meta):
+        return note
+    from clawft.provider.foreign import foreign_note  # most tools have no such notes
+
+    return foreign_note(note)
 
 
 def _argument_schema(
@@ -203,7 +234,7 @@ def _argument_schema(
         schema = schema_of(arguments)
     except TypeError as wrong:
         raise _blamed(name, parameters, hints, wrong) from None
-    return {"type": "object", **schema}
+    return schema
 
 
 def _blamed(name: str, parameters: list[inspect.Parameter], hints: Mapping[str, Any], wrong: TypeError) -> TypeError:

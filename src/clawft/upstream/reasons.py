@@ -20,8 +20,11 @@ def not_ready(seconds: float, step: str) -> str:
     return f"not ready after {seconds:.3g} s" + (f": no answer to {step} yet" if step else "")
 
 
-def no_place(seconds: float, limit: int) -> str:
-    return f"not ready after {seconds:.3g} s: {limit} may be connected at a time (pool.max_connections), and it waits"
+def no_place(name: str, seconds: float, limit: int) -> NotConnected:
+    return NotConnected(
+        f"{name} is not connected: it had no place for {seconds:.3g} s; the limit is {limit}, and all are in use",
+        hint="try again when calls have ended, or raise pool.max_connections in config.toml",
+    )
 
 
 def words_of(error: Exception) -> str:

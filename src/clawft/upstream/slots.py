@@ -14,11 +14,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from clawft.errors import NotConnected
-
 MAX_CONNECTIONS = 20
-GIVING_WAY_SECONDS = 2.0
-"""How long a call waits for one of the servers in use to be idle."""
 
 
 class SlotHolder(Protocol):
@@ -35,11 +31,6 @@ class SlotHolder(Protocol):
     @property
     def called(self) -> bool:
         """Does a call wait for it?"""
-        ...
-
-    @property
-    def arriving(self) -> bool:
-        """Is it being opened, to be idle then?"""
         ...
 
     def give_way(self) -> None:
@@ -81,23 +72,13 @@ class Slots:
     def is_queued(self, holder: SlotHolder) -> bool:
         return any(waiter.holder is holder for waiter in self._queue)
 
-    def claim(self, holder: SlotHolder) -> bool:
-        """A place for a call that waits: now, or when one that is arriving is there. False if nobody can give way."""
+    def claim(self, holder: SlotHolder) -> None:
+        """A place for a call that waits: now, or else as soon as one of those in use is idle."""
         if holder not in self._holders and not self._take(holder):
-            return any(other.arriving for other in self._holders)
+            return
         for waiter in self._queue:
             if waiter.holder is holder and not waiter.turn.done():
                 waiter.turn.set_result(None)
-        return True
-
-    def has(self, holder: SlotHolder) -> bool:
-        return holder in self._holders
-
-    def full(self, name: str) -> NotConnected:
-        return NotConnected(
-            f"{name} is not connected: {self.limit} servers are connected, which is the limit, and none is idle",
-            hint="try again when calls have ended, or raise pool.max_connections in config.toml",
-        )
 
     def leave(self, holder: SlotHolder) -> None:
         if holder in self._holders:

@@ -32,7 +32,6 @@ from clawft.upstream.offer.server_offer import ServerOffer
 from clawft.upstream.session.capabilities import declared
 from clawft.upstream.session.opening import open_session
 from clawft.upstream.session.session import Session
-from clawft.upstream.slots import GIVING_WAY_SECONDS
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import GIVEN_UP, ServerEvent, ServerState, move
 from clawft.wire.jsonrpc.messages import Notification, Request
@@ -170,10 +169,10 @@ class Upstream:
         try:
             async with asyncio.timeout(seconds):
                 while self.state is ServerState.PENDING or self._comeback.trying:
-                    has_place = self._surroundings.slots.claim(self)
+                    self._surroundings.slots.claim(self)
                     self._wanted.set()
                     self._changed.clear()
-                    await (self._changed.wait() if has_place else self._place())
+                    await self._changed.wait()
         except TimeoutError:
             raise self._absent(seconds) from None
         finally:
@@ -181,16 +180,6 @@ class Upstream:
         if self.session is None:
             raise self._absent()
         return self.session
-
-    async def _place(self) -> None:
-        """All are in use: one of them may be idle in a moment. Raises NotConnected, naming the limit, if none is."""
-        slots = self._surroundings.slots
-        try:
-            async with asyncio.timeout(GIVING_WAY_SECONDS):
-                await self._changed.wait()
-        except TimeoutError:
-            if not slots.has(self):
-                raise slots.full(self.spec.name) from None
 
     @property
     def is_unknown(self) -> bool:
@@ -207,9 +196,10 @@ class Upstream:
         """`waited`: so many seconds, if it is still expected."""
         from clawft.upstream.reasons import no_place, not_connected, not_ready  # most servers are there
 
-        slots, why = self._surroundings.slots, self.state.value
-        if waited:
-            why = no_place(waited, slots.limit) if slots.is_queued(self) else not_ready(waited, self.step)
+        slots = self._surroundings.slots
+        if waited and slots.is_queued(self):
+            return no_place(self.spec.name, waited, slots.limit)
+        why = not_ready(waited, self.step) if waited else self.state.value
         return not_connected(self.spec.name, self.state, self.error or why)
 
     # ── as a holder of a place ───────────────────────────────────────────────────────────────────────────────────────
@@ -222,10 +212,6 @@ class Upstream:
     @property
     def called(self) -> bool:
         return self._callers > 0
-
-    @property
-    def arriving(self) -> bool:
-        return self.state is ServerState.PENDING and not self._callers
 
     @property
     def busy(self) -> bool:

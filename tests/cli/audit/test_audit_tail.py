@@ -47,6 +47,12 @@ def written(journal: Journal) -> Journal:
     return journal
 
 
+@requirement("GUARD-11")
+def test_who_called_stands_in_every_row(run: Any, written: Journal) -> None:
+    head, row = run("audit", "tail", "--tool", "git__push").out.splitlines()
+    assert row[head.index("CALLER") :].split() == ["ci", "git__push"]
+
+
 @requirement("GUARD-11", "AGENT-14")
 @pytest.mark.parametrize(
     ("words", "found"),

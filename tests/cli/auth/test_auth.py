@@ -174,6 +174,15 @@ async def test_a_login_that_cannot_be_read_is_told_and_hides_no_other(home: Path
     assert (await weft_says(home, "auth", "status", "mine"))[0] == 0
 
 
+@pytest.mark.parametrize(("refused", "state"), [(False, "renews"), (True, "expired")])
+async def test_one_that_its_server_has_ended_is_not_said_to_renew(home: Path, refused: bool, state: str) -> None:
+    over = TokenSet(CANARY, refresh_token=CANARY, expires_at=1)
+    server = AuthServer(token_endpoint="http://127.0.0.1:9/token")
+    Vault(home / "tokens").write("mine", Login(over, server, OAuthClient("x"), refused=refused))
+    _, said = await weft_says(home, "auth", "status", "--json")
+    assert json.loads(said)["logins"][0]["state"] == state
+
+
 async def test_further_hosts_are_the_users_word(home: Path) -> None:
     keep(home)
     assert (await weft_says(home, "auth", "allow", "mine", "API.example.com"))[0] == 0

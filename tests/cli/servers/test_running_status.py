@@ -150,6 +150,13 @@ def test_of_one_server_in_several_wefts_there_is_one_document(tmp_path: Path) ->
                 assert time.monotonic() < end
         told = json.loads(weft(tmp_path, "servers", "status", "one", "--json").stdout)
         assert [row["weft"] for row in told["servers"]] == [first.pid, second.pid]
+        head, *rows = weft(tmp_path, "servers", "status").stdout.splitlines()
+        assert [row[head.index("WEFT") :].split()[0] for row in rows] == [str(first.pid), str(second.pid)]
+        both = weft(tmp_path, "servers", "status", "one").stdout
+        assert [line.split()[1] for line in both.splitlines() if line.startswith("weft ")] == [
+            str(first.pid),
+            str(second.pid),
+        ]
 
 
 @requirement("MGR-19")

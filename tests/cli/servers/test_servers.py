@@ -157,16 +157,19 @@ async def test_how_many_are_connected_is_the_users_to_say(tmp_path: Path) -> Non
     home = Path(environment(tmp_path)["CLAWFT_HOME"])
     home.mkdir(exist_ok=True)
     (home / "config.toml").write_text("[pool]\nmax_connections = 1\n")
-    async with mcp_server(tmp_path, "--mcp-config", config(one=[], two=[])) as pipe:
+    two = {"command": PYTHON, "args": [str(TINY)], "timeout_ms": 5000}
+    async with mcp_server(tmp_path, "--mcp-config", config(one=[], two=two)) as pipe:
         await pipe.open()
         assert text_of(await pipe.ask("tools/call", {"name": "two__echo", "arguments": {"text": "1"}})) == "tiny: 1"
         await pipe.send(call("held", "one__hold", {"file": str(tmp_path / "gate")}))
         await appears(tmp_path / "gate.waiting")
         refused = await pipe.ask("tools/call", {"name": "two__echo", "arguments": {"text": "2"}})
-        assert "1 servers are connected, which is the limit" in text_of(refused)
+        assert "it had no place for 5 s; the limit is 1" in text_of(refused)
         assert "pool.max_connections" in text_of(refused)
+        await pipe.send(call("waiting", "two__echo", {"text": "3"}))
         (tmp_path / "gate").touch()
         await pipe.answer("held")
+        assert text_of(await pipe.answer("waiting")) == "tiny: 3"
 
 
 @requirement("CONF-12", "CONF-20")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 from clawft.cli.tools.entries import first_sentence
 from tests.requirements import requirement
+
+TINY = Path(__file__).parents[2] / "servers" / "tiny.py"
 
 pytestmark = pytest.mark.slow  # processes that take their time
 
@@ -61,7 +64,18 @@ def test_a_list_may_be_of_some_servers_families_or_names(run: Any) -> None:
     ]  # fmt: skip
     nothing = run("tools", "list", "fiel")
     assert (nothing.code, nothing.out) == (0, "")
-    assert "no tool is of fiel; `weft tools list` shows all tools" in nothing.err
+    assert "no tool is of fiel; did you mean file?" in nothing.err
+    assert "no tool is of qqqq; `weft tools list` shows all tools" in run("tools", "list", "qqqq").err
+
+
+@requirement("AGENT-14", "PROV-06")
+def test_a_name_that_several_servers_have_is_told_with_all_of_theirs(run: Any, home: Path) -> None:
+    for name in ("one", "two"):
+        assert run("servers", "add", name, "--", sys.executable, str(TINY)).code == 0
+    for words in (["call", "echo", "text=a"], ["show", "echo"]):
+        done = run("tools", *words)
+        assert (done.code, done.out) == (1, "")
+        assert "weft: several have a tool echo\nhint: say whose: one__echo, two__echo\n" in done.err
 
 
 @requirement("AGENT-14", "CONF-07")

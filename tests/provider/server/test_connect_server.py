@@ -37,6 +37,7 @@ async def test_a_program_has_the_tools_of_a_server_until_it_closes_it(tmp_path: 
     assert (server.namespace, server.server) == ("mcp:one", "one")
     assert "echo" in [tool.name for tool in server.list_tools()]
     assert (await server.call_tool("echo", {"token": "x"})).content == [{"type": "text", "text": "x"}]
+    assert (await server.call_tool("echo", {"token": Path("a")})).content == [{"type": "text", "text": "a"}]
     gateway = Gateway(server, names="plain", workspace=tmp_path)
     assert "one__echo" in [tool.name for tool in gateway.list_tools()]
     assert (await gateway.call_tool("one__echo", token="y")).content == [{"type": "text", "text": "y"}]
@@ -150,6 +151,12 @@ async def test_which_tools_are_offered_is_said_as_in_the_configuration(tools: An
 async def test_a_spec_that_no_file_could_have_is_told_at_once(wrong: dict[str, Any], said: str, tmp_path: Path) -> None:
     with pytest.raises(NotConnected, match=f"one: {said}"):
         await connect_server(replace(honest(), **wrong), workspace=tmp_path)
+
+
+@pytest.mark.parametrize("given", ["https://mcp.example.com/mcp", {"command": "cat"}])
+def test_what_is_no_spec_is_told_with_how_one_is_written(given: Any) -> None:
+    with pytest.raises(TypeError, match=r"is no UpstreamSpec: UpstreamSpec\('name'"):
+        connect_server(given)
 
 
 @requirement("PROV-11")

@@ -28,7 +28,7 @@ LOOK_SECONDS = 0.3
 ROWS_ABOVE = 40
 """Of those that stand above, so many decide how wide the columns of further rows are."""
 
-HEAD = ("TIME (UTC)", "ID", "VERDICT", "OUTCOME", "MS", "TOOL")
+HEAD = ("TIME (UTC)", "ID", "VERDICT", "OUTCOME", "MS", "CALLER", "TOOL")
 
 
 def run(options: Options) -> int:
@@ -77,8 +77,9 @@ def _row(line: Line) -> Row:
     when, took, id = str(line.get("time", ""))[:19].replace("T", " "), line.get("ms", ""), "id"
     if width():
         when, took, id = when.removeprefix(time.strftime("%Y-%m-%d ", time.gmtime())), _rounded(took), "seq"
-    id, verdict, outcome, tool = (one_line(str(line.get(name, ""))) for name in (id, "verdict", "outcome", "tool"))
-    return when, id, verdict, outcome, one_line(str(took)), tool
+    names = (id, "verdict", "outcome", "caller", "tool")
+    id, verdict, outcome, caller, tool = (one_line(str(line.get(name, ""))) for name in names)
+    return when, id, verdict, outcome, one_line(str(took)), caller, tool
 
 
 def _rounded(took: object) -> object:

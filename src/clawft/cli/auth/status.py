@@ -85,4 +85,4 @@ _UNREADABLE: Row = {
 def state_of(login: Login, now: float) -> str:
     if not login.tokens.is_expired(now):
         return "good"
-    return "renews" if login.renewable else "expired"
+    return "renews" if login.renewable and not login.refused else "expired"

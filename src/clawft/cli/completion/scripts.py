@@ -157,7 +157,7 @@ def _zsh_case(node: CommandNode) -> str:
 
 def _quiet(text: str) -> str:
     """Nothing in it that a shell would read as its own."""
-    return text.replace("'", "").replace("`", "").replace("\\", "")
+    return text.replace("'", "\u2019").replace("`", "").replace("\\", "")
 
 
 # ── fish ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -5,6 +5,7 @@
 | everything, from the ground up | `examine` |
 | this machine: programs, folders, files | `checks` |
 | what needs an app to be looked at | `app_checks`; `server_checks` where there are servers |
+| the wefts that serve here | `running_checks` |
 | what servers tell the model | `scan` |
 """
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from clawft.cli.audit.verify import touched, untouched
 from clawft.config.load import files, problems
-from clawft.config.places import audit_file, user_file
+from clawft.config.places import NARROWER, audit_file, told_if_wide, user_file
 from clawft.errors import Busy, ConfigError, InvalidConfig, quoted
 from clawft.guard.approval.book import FILE, read
 from clawft.sandbox.means import means
@@ -168,6 +168,8 @@ def workspace(folder: Path) -> Iterator[DoctorFinding]:
         yield fail("workspace", f"{folder} is no folder", "name an existing one with --workspace DIR")
     elif not os.access(folder, os.W_OK):
         yield warn("workspace", f"{folder.resolve()} is not writable", "tools can read there, but change nothing")
+    elif wide := told_if_wide(folder):
+        yield warn("workspace", wide, NARROWER)
     else:
         yield ok("workspace", str(folder.resolve()))
 

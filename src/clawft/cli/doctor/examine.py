@@ -9,6 +9,7 @@ from pathlib import Path
 from clawft.app import App
 from clawft.cli.doctor import app_checks, checks
 from clawft.cli.doctor.checks import DoctorFinding, fail
+from clawft.cli.doctor.running_checks import running
 from clawft.cli.house import with_app
 from clawft.cli.parser import Options
 from clawft.cli.screen import one_line, paint, print_step, width
@@ -50,6 +51,7 @@ def examine(options: Options) -> Iterator[DoctorFinding]:
     yield from configured
     if all(finding.level != "fail" for finding in configured):
         yield from _tools(options)
+        yield from running(options)
 
 
 def _tools(options: Options) -> list[DoctorFinding]:

@@ -9,7 +9,7 @@ import msgspec
 from clawft.app import App, gateway_token, token_file
 from clawft.cli.gateway.connect import connect_lines, from_here
 from clawft.cli.gateway.place import cannot_listen, place
-from clawft.cli.house import with_app
+from clawft.cli.house import warn_if_wide, with_app
 from clawft.cli.parser import Options, WrongUsage
 from clawft.cli.screen import paint
 from clawft.policy.address import is_loopback
@@ -27,6 +27,7 @@ def run(options: Options) -> int:
 async def _listen(app: App, options: Options) -> int:
     token = None if options.no_auth else gateway_token(app.settings.home)
     listening = False
+    warn_if_wide(app.settings.workspace)
 
     def announce(url: str) -> None:
         nonlocal listening

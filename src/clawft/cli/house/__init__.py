@@ -25,7 +25,14 @@ from clawft.catalog.names import RESERVED
 from clawft.cli.main import begin_loop
 from clawft.cli.parser import Options
 from clawft.config.load import LoadedSettings, load
-from clawft.config.places import DEFAULT_AGENT, agent_file, agents_with_settings, home_folder
+from clawft.config.places import (
+    DEFAULT_AGENT,
+    NARROWER,
+    agent_file,
+    agents_with_settings,
+    home_folder,
+    told_if_wide,
+)
 from clawft.config.settings import Settings
 from clawft.errors import did_you_mean
 
@@ -73,6 +80,14 @@ def _warn_of_unknown(agent: str, home: Path) -> None:
 def settings(options: Options) -> Settings:
     given = tuple(options.mcp_config or ())
     return msgspec.structs.replace(loaded(options).settings, mcp_config=given, strict_servers=options.strict_mcp_config)
+
+
+def warn_if_wide(workspace: Path) -> None:
+    """Before it is served: some programs start what they start in `/`, and nobody has chosen that."""
+    if wide := told_if_wide(workspace):
+        from clawft.cli.screen import tell  # most workspaces are none
+
+        tell(f"weft: {wide}; {NARROWER}")
 
 
 def _say_who_warns() -> None:

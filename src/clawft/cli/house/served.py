@@ -1,4 +1,7 @@
-"""Servers that a running weft has and no file here names: editors bring some along on its command line."""
+"""Those wefts that run: which of them serve here, and servers that one has and no file here names.
+
+Editors bring some along on its command line.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,29 @@ from clawft.wire.secrets import MASK
 
 if TYPE_CHECKING:  # often none runs
     from clawft.app.server_rows import ServerRow
+    from clawft.app.status_socket import Wefts
+    from clawft.config.settings import Settings
+
+
+def wefts_here(chosen: Settings) -> Wefts | None:
+    """Those of the same home, workspace and agent; with servers from the command line, those that have the same.
+
+    None if no weft ever served this home.
+    """
+    if not running_folder(chosen.home).is_dir():
+        return None
+    from clawft.app.status_socket import (  # only where some weft runs
+        StatusQuestion,
+        Wefts,
+        mark_of,
+        mark_of_place,
+        running_wefts,
+    )
+
+    own, given = (str(chosen.workspace), chosen.agent), mark_of(chosen.mcp_config)
+    found = asyncio.run(running_wefts(chosen.home, StatusQuestion(str(Path.cwd())), mark_of_place(*own)))
+    same = (weft for weft in found.answering if (weft.workspace, weft.agent) == own and given in ("", weft.given))
+    return Wefts(tuple(same), found.silent)
 
 
 def served(name: str) -> list[ServerRow]:

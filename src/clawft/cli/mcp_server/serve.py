@@ -6,7 +6,7 @@ import os
 import sys
 
 from clawft.app import App
-from clawft.cli.house import with_app
+from clawft.cli.house import warn_if_wide, with_app
 from clawft.cli.parser import Options, WrongUsage
 
 
@@ -21,6 +21,7 @@ async def _serving(app: App) -> int:
         from clawft.cli.screen import tell  # only to a person
 
         tell("weft: serving MCP on stdin and stdout; an editor or agent starts this. End with Ctrl-D.")
+    warn_if_wide(app.settings.workspace)
     return await app.serve_stdio()
 
 

@@ -11,4 +11,6 @@ def _options(parser: Parser) -> None:
     common_options(parser)
 
 
-VERBS = {"explain": Verb("Say what would become of a call, rule by rule", _options, "clawft.cli.policy.explain")}
+ABOUT = "Say what would become of a call, rule by rule; nothing is run, but names of hosts are looked up"
+
+VERBS = {"explain": Verb(ABOUT, _options, "clawft.cli.policy.explain")}

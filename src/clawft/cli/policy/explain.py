@@ -1,4 +1,7 @@
-"""`weft policy explain`: what would become of a call, and what each rule says. Nothing is run."""
+"""`weft policy explain`: what would become of a call, and what each rule says.
+
+Nothing is run. Names of hosts in URLs are looked up, as the call would do.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ from clawft.policy.grant import hides
 
 SHOWN_VALUE = 60
 APPROVAL = "approval"
+ADDRESS_RULE = "url-address"
 WORDS = {Allow: "allow", Ask: "ask", Deny: "deny"}
 COLOURS = {Allow: "green", Ask: "yellow", Deny: "red"}
 
@@ -97,9 +101,20 @@ async def _security(app: App, given: dict[str, Any]) -> AsyncIterator[RuleVerdic
             yield RuleVerdict(f"{path}: {line}", rule, verdict)
     for path, address in found_in.urls(given):
         host = url.host_of(address)
-        addresses = await resolve_host(host) if host and not url.literal_addresses(host) else ()
+        is_name = bool(host) and not url.literal_addresses(host)
+        addresses = await resolve_host(host) if is_name else ()
         for rule, verdict in url.explain(address, addresses, settings.url_policy):
-            yield RuleVerdict(f"{path}: {address}", rule, verdict)
+            told = looked_up(host, addresses, verdict) if is_name and rule == ADDRESS_RULE else verdict
+            yield RuleVerdict(f"{path}: {address}", rule, told)
+
+
+def looked_up(host: str, addresses: Sequence[str], verdict: Verdict) -> Verdict:
+    """What the name was found to stand for: a verdict of no objection is worth no more than that."""
+    if not isinstance(verdict, Allow):
+        return verdict
+    if not addresses:
+        return Allow(verdict.rule, f"no address was found for {host}: there is none to judge")
+    return Allow(verdict.rule, f"{host} was looked up: {', '.join(addresses)}")
 
 
 # ── showing ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from clawft.app import App
 from clawft.app.server_rows import ServerRow, server_rows
 from clawft.cli.house import settings, with_app
+from clawft.cli.house.served import wefts_here
 from clawft.cli.house.start_servers import QUIET_SECONDS, SETTLE_SECONDS
 from clawft.cli.parser import Options
 from clawft.cli.screen import is_terminal, paint, tell, width
@@ -20,7 +21,6 @@ from clawft.cli.screen.document import print_json
 from clawft.cli.screen.reply import WaitingTalk
 from clawft.cli.servers.names import no_server
 from clawft.cli.servers.status_table import print_one, print_rows, print_table_of
-from clawft.config.places import running_folder
 from clawft.errors import NotConnected
 
 if TYPE_CHECKING:  # often none runs
@@ -55,29 +55,16 @@ def _show_running(options: Options) -> int | None:
     return code
 
 
-def _running_here(options: Options) -> list[RunningWeft]:
-    """Those of the same home, workspace and agent; with servers from the command line, those that have the same.
-
-    Raises NotConnected if there are some, and none of them answers: servers of our own would be further copies.
-    """
-    chosen = settings(options)
-    if not running_folder(chosen.home).is_dir():
-        return []
-    from clawft.app.status_socket import (  # only where some weft runs
-        StatusQuestion,
-        mark_of,
-        mark_of_place,
-        running_wefts,
-    )
-
-    own, given = (str(chosen.workspace), chosen.agent), mark_of(chosen.mcp_config)
-    found = asyncio.run(running_wefts(chosen.home, StatusQuestion(str(Path.cwd())), mark_of_place(*own)))
-    wefts = [weft for weft in found.answering if (weft.workspace, weft.agent) == own and given in ("", weft.given)]
-    if found.silent and not wefts:
+def _running_here(options: Options) -> Sequence[RunningWeft]:
+    """Raises NotConnected if some serve here, and none of them answers: servers of our own would be further copies."""
+    found = wefts_here(settings(options))
+    if found is None:
+        return ()
+    if found.silent and not found.answering:
         raise _no_answer(found.silent)
     for pid in found.silent:
         tell(f"another weft serves here, process {pid}, and does not answer")
-    return wefts
+    return found.answering
 
 
 def _no_answer(silent: Sequence[int]) -> NotConnected:

@@ -41,7 +41,9 @@ def print_rows(found: Sequence[ServerRow], options: Options) -> int:
 def print_table_of(found: Sequence[ServerRow]) -> None:
     """All in one row for a pipe; at a terminal short heads, and errors below, where they have room."""
     if not width():
-        print_table((*HEAD, "LAST ERROR"), [[*_cells(row), one_line(_said(row))] for row in found])
+        whose = ("weft",) if len({row.weft for row in found}) > 1 else ()
+        rows = [[*_cells(row), *(_cell(row, key) for key in whose), one_line(_said(row))] for row in found]
+        print_table((*HEAD, *map(str.upper, whose), "LAST ERROR"), rows)
         return
     print_table(SHORT_HEAD, [_cells(row) for row in found])
     said = [(row.name, one_line(row.error or _remark(row) or _weakness(row)), row.next) for row in found]
@@ -95,7 +97,7 @@ def print_one(row: ServerRow, options: Options) -> int:
     else:
         print(paint(one_line(row.name), "bold"), paint(row.state, COLOURS.get(row.state, "dim")), sep="  ")
         who, how = ("server", "origin", "trust", "sandbox"), ("transport", "era", "revision")
-        keys = (*who, *how, "tools", "left_out", "tokens", "restarts", "pid")
+        keys = (*who, *how, "tools", "left_out", "tokens", "restarts", "pid", "weft")
         shown = [(key.replace("_", " "), _cell(row, key)) for key in keys]
         shown += [("withheld", f"{row.withheld} definitions: not what you approved")] if row.withheld else []
         shown += [("memory", size_of(row)), ("faults", _faults(row))]

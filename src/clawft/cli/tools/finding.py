@@ -6,6 +6,9 @@ from clawft.app import App
 from clawft.catalog.snapshot import CatalogEntry
 from clawft.errors import ToolNotFound, nearest
 
+MAX_NAMED = 10
+"""Of tools that have one name, so many are named."""
+
 
 def find(app: App, name: str) -> CatalogEntry:
     """The tool, if this caller may see it. Raises ToolNotFound, which names the nearest one."""
@@ -19,7 +22,11 @@ def not_found(app: App, name: str) -> ToolNotFound:
     absent = why_absent(app, name)
     if absent is not None:
         return ToolNotFound(f"{name}: {absent[0]}", hint=absent[1])
-    near = nearest(name, [spelling for entry in app.gateway.tools.visible(app.caller) for spelling in entry.names])
+    seen = app.gateway.tools.visible(app.caller)
+    several = [entry.name for entry in seen if entry.tool.name == name]
+    if len(several) > 1:
+        return ToolNotFound(f"several have a tool {name}", hint=f"say whose: {', '.join(several[:MAX_NAMED])}")
+    near = nearest(name, [spelling for entry in seen for spelling in entry.names])
     return ToolNotFound(f"unknown tool: {name}", hint=f"did you mean {near}?" if near else "weft tools list")
 
 

@@ -8,6 +8,7 @@ from clawft.cli.house import show_with_app
 from clawft.cli.parser import Options
 from clawft.cli.tools.entries import print_entries
 from clawft.cli.tools.finding import why_absent
+from clawft.errors import nearest
 from clawft.policy.globs import any_matches
 
 
@@ -30,5 +31,8 @@ def _no_tools(app: App, options: Options) -> str:
         if absent is not None:
             return f"no tools: {absent[0]}\nhint: {absent[1]}"
     if options.only:
-        return f"no tool is of {' or '.join(options.only)}; `weft tools list` shows all tools"
+        whose = {entry.origin.server or entry.origin.namespace for entry in app.gateway.tools.visible(app.caller)}
+        meant = " or ".join(filter(None, (nearest(name, whose) for name in options.only)))
+        then = f"did you mean {meant}?" if meant else "`weft tools list` shows all tools"
+        return f"no tool is of {' or '.join(options.only)}; {then}"
     return "no tools: no server offers any, and --no-builtin, --allow or --deny left no others"

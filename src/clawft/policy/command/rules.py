@@ -236,7 +236,7 @@ RULES: tuple[CommandRule, ...] = (
     CommandRule("power-off", "it would stop or restart the machine", _powers_off),
     CommandRule("kill-all", "it would end every process", _kills_all),
     CommandRule("wipe-history", "it would remove the traces of what was run", _wipes_history),
-    CommandRule("read-secrets", "it would read private keys or credentials", _reads_secrets),
+    CommandRule("read-secrets", "it would read or change private keys or credentials", _reads_secrets),
     CommandRule("cloud-metadata", "it would ask the cloud for the credentials of this machine", asks_cloud),
     CommandRule("persist", "it would change what runs, or who may log in, from now on", lasts, asks=True),
     CommandRule("privilege", "it asks for the rights of another user", _gains_privilege, asks=True),

@@ -80,6 +80,8 @@ def connect_server(spec: UpstreamSpec, *, workspace: Path | str = ".", seconds: 
 
     Raises NotConnected with the step that failed: the start, the handshake, the list of tools.
     """
+    if not isinstance(spec, UpstreamSpec):  # pyright: ignore[reportUnnecessaryIsInstance] - not all check types
+        raise TypeError(f"{spec!r} is no UpstreamSpec: UpstreamSpec('name', command=…), or UpstreamSpec('name', url=…)")
     return Connecting(_connect(spec, _resolved(workspace), seconds))
 
 

@@ -24,7 +24,7 @@ from clawft.model import (
     Tool,
 )
 from clawft.policy.globs import any_matches
-from clawft.provider.base import Changes, TellChange
+from clawft.provider.base import Changes, TellChange, arguments_of
 from clawft.provider.server.call.server_calls import CONNECT_SECONDS, ServerCalls
 from clawft.provider.server.question.parked_calls import Park
 from clawft.provider.server.resource_lists import ResourceLists
@@ -119,7 +119,7 @@ class ServerProvider:
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
         tool = next((tool for tool in self._upstream.tools if tool.name == name), Tool(name, b""))
-        call = Call(Caller(), name, tool, Origin(self.namespace, self.server), _encode(arguments))
+        call = Call(Caller(), name, tool, Origin(self.namespace, self.server), arguments_of(arguments))
         return as_result((await self.run(call)).result)
 
     # ── notices ──────────────────────────────────────────────────────────────────────────────────────────────────────
