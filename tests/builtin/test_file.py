@@ -28,6 +28,29 @@ def text_of(result: CallToolResult) -> str:
     return result.content[0]["text"]
 
 
+# ── names ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("FILE-01", "FILE-02")
+async def test_a_name_that_is_no_utf8_is_understood_as_it_is_told(call: CallTool, workspace: Path) -> None:
+    top = os.fsencode(workspace)
+    (workspace / os.fsdecode(b"f\xff")).mkdir()
+    Path(os.fsdecode(top + b"/f\xff/caf\xe9.txt")).write_text("raw")
+    (workspace / "caf\\xe9.txt").write_text("raw in letters")
+    entries = (await call("file", "list", recursive=True)).structured_content["entries"]
+    told = [each["path"] for each in entries if each["type"] == "file"]
+    assert told == ["caf\\x5cxe9.txt", "f\\xff/caf\\xe9.txt"]
+    matches = (await call("file", "search", pattern="raw", glob="*\\xe9.txt")).structured_content["matches"]
+    assert [each["path"] for each in matches] == [told[1]]
+    assert [text_of(await call("file", "read", path=path)) for path in told] == ["raw in letters", "raw"]
+    assert (await call("file", "write", path=told[1], content="new")).structured_content["path"] == told[1]
+    assert Path(os.fsdecode(top + b"/f\xff/caf\xe9.txt")).read_text() == "new"
+    with pytest.raises(ExecutionFailed, match=r"no such file or directory: 'f.xff/caf.xe8'"):
+        await call("file", "read", path="f\\xff/caf\\xe8")
+    ran = await call("shell", "exec", command="sh -c 'cat *.txt'", cwd="f\\xff")
+    assert ran.structured_content["stdout"] == "new"
+
+
 # ── read ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -287,8 +310,8 @@ async def test_a_name_that_is_no_utf8_costs_no_list_and_no_search(call: CallTool
     (workspace / "good").write_text("needle")
     (workspace / os.fsdecode(b"odd\xff")).write_text("needle")
     listed = (await call("file", "list")).structured_content
-    assert [each["path"] for each in listed["entries"]] == ["good", "odd\ufffd"]
-    assert await hits(call, "needle", regex=regex) == [("good", 1), ("odd\ufffd", 1)]
+    assert [each["path"] for each in listed["entries"]] == ["good", "odd\\xff"]
+    assert await hits(call, "needle", regex=regex) == [("good", 1), ("odd\\xff", 1)]
 
 
 @pytest.mark.usefixtures("tree")

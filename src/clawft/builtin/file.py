@@ -11,10 +11,11 @@ from typing import Annotated, BinaryIO, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
-from clawft.builtin.confine import ConfinedPath, check_regular, confined, open_file
+from clawft.builtin.confine import ConfinedPath, check_regular, confined, open_file, real_path
 from clawft.builtin.search import Matches, Query, search_tree
 from clawft.builtin.spelled import MARK, restored
 from clawft.builtin.steering import refuse_steering
+from clawft.builtin.told_names import told_name
 from clawft.builtin.tree import walk_tree
 from clawft.errors import ExecutionFailed, quoted
 from clawft.link.share.fair_threads import FairThreads
@@ -111,7 +112,7 @@ def write(
         text, count = (content, 0) if MARK not in content else restored(content, _text_before(found))
         data = text.encode()
         replace_file(found, data)
-        return WrittenFile(found.relative, len(data), count)
+        return WrittenFile(told_name(found.relative), len(data), count)
 
 
 @tool(name="list", alias="list_files", title="List files", read_only=True, idempotent=True, open_world=False)
@@ -156,7 +157,7 @@ def _confined(
     ctx: ToolContext, path: str, tool_name: str, *, create: bool = False, missing: str = ""
 ) -> AbstractContextManager[ConfinedPath]:
     check_path(MANIFEST, tool_name, ctx.workspace.resolve(), places(ctx.workspace))
-    return confined(ctx.workspace, path, tool_name, create=create, missing=missing)
+    return confined(ctx.workspace, real_path(path, tool_name), tool_name, create=create, missing=missing)
 
 
 TOOLS = (read, write, list_files, search)
@@ -183,10 +184,11 @@ def _listing(found: Iterator[tuple[str, os.stat_result]], limit: int) -> Listing
     entries: list[FolderEntry] = []
     room = MAX_LISTED_CHARS
     for name, status in found:
-        room -= len(name)
+        told = told_name(name)
+        room -= len(told)
         if len(entries) == limit or room < 0:
             return Listing(entries, truncated=True)
-        entries.append(_entry(name, status))
+        entries.append(_entry(told, status))
     return Listing(entries)
 
 
@@ -289,5 +291,5 @@ def _mode_to_keep(found: ConfinedPath) -> int | None:
     if not os.access(found.name, os.W_OK, dir_fd=found.folder):  # a rename would not ask
         is_ours = status.st_uid == os.geteuid()
         hint = f"chmod u+w {quoted(found.relative)}" if is_ours else "it belongs to another user"
-        raise ExecutionFailed(f"'{found.relative}' is read-only", hint=hint)
+        raise ExecutionFailed(f"'{told_name(found.relative)}' is read-only", hint=hint)
     return stat.S_IMODE(status.st_mode)

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from clawft.builtin.confine import ConfinedPath, open_file
 from clawft.builtin.matcher import FoundLine, Matcher
+from clawft.builtin.told_names import told_name
 from clawft.builtin.tree import MAX_DEPTH, walk_places
 from clawft.provider.keeps import FIRST
 
@@ -60,7 +61,7 @@ def search_tree(top: ConfinedPath, query: Query) -> Matches:
         for place in _files(top, query.glob):
             content = _read(place) if place is not None else None
             if place is not None and content is not None:
-                matches = _matches(place.relative, content, find_lines)
+                matches = _matches(told_name(place.relative), content, find_lines)
                 found += matches
                 said += sum(map(_length, matches))
                 looked += 1
@@ -117,7 +118,9 @@ def _files(top: ConfinedPath, glob: str | None) -> Iterator[ConfinedPath | None]
 
 
 def _fits(found: ConfinedPath, glob: str | None) -> bool:
-    return glob is None or fnmatchcase(found.name, glob) or fnmatchcase(found.relative, glob)
+    if glob is None:
+        return True
+    return fnmatchcase(told_name(found.name), glob) or fnmatchcase(told_name(found.relative), glob)
 
 
 def _read(found: ConfinedPath) -> bytes | None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.builtin.git.reading import as_argument, named, raw_name
+from clawft.builtin.told_names import named, raw_name, real_name
 from tests.builtin.git.plain import EMAIL, NAME, Tools, git, save
 from tests.requirements import requirement
 
@@ -38,7 +38,7 @@ def content(top: bytes, name: bytes) -> str:
 @given(st.binary(max_size=40) | st.text(alphabet="\\\\x5ce9é/", max_size=12).map(str.encode))
 def test_a_name_leads_back_to_its_file(raw: bytes) -> None:
     assert raw_name(named(raw)) == raw
-    assert os.fsencode(as_argument(named(raw))) == raw
+    assert os.fsencode(real_name(named(raw))) == raw
 
 
 @requirement("GIT-10")
@@ -90,3 +90,10 @@ async def test_conflicts_tell_such_names_too(tools: Tools, repo: Path, odd: byte
     told = [each["path"] for each in (await tools("conflicts", repo_path="r"))["result"]]
     assert sorted(told) == sorted([TOLD, "caf\\x5cxe9.txt"])
     assert await tools("add", repo_path="r", paths=told) == {"paths": told}
+
+
+@requirement("GIT-10")
+@pytest.mark.slow
+async def test_a_repository_in_a_folder_of_such_a_name_is_found(tools: Tools, repo: Path) -> None:
+    repo.rename(repo.with_name(os.fsdecode(b"r\xff")))
+    assert (await tools("status", repo_path="r\\xff"))["branch"] == "main"

@@ -8,11 +8,12 @@ from msgspec import Struct
 
 from clawft.builtin.git.failure import unseen
 from clawft.builtin.git.hostile_config import untrusted
-from clawft.builtin.git.reading import decoded, named, raw_name
+from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Repo
 from clawft.builtin.git.settings import DRAFT
 from clawft.builtin.git.status import StatusRecord, read_status
 from clawft.builtin.git.unfinished import unresolved
+from clawft.builtin.told_names import named, raw_name
 from clawft.errors import InvalidArguments
 
 NO_FILTER = (b"unspecified", b"unset", b"set")
