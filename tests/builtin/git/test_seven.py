@@ -180,6 +180,21 @@ async def test_a_file_that_became_a_folder_and_back(tools: Tools, repo: Path) ->
     assert said(repo, "status", "--porcelain") == ""
 
 
+@requirement("GIT-04")
+async def test_a_folder_that_became_a_link_and_back(tools: Tools, repo: Path) -> None:
+    (repo / "d").mkdir()
+    save(repo, **{"d/a": "1\n", "d/b": "2\n"})
+    (repo / "d").rename(repo / "moved")
+    (repo / "d").symlink_to("moved")
+    await tools("commit", repo_path="r", message="link", **WHO)
+    assert said(repo, "ls-files") == "a.txt\nb.txt\nd\nmoved/a\nmoved/b"
+    assert said(repo, "status", "--porcelain") == ""
+    (repo / "d").unlink()
+    (repo / "moved").rename(repo / "d")
+    await tools("commit", repo_path="r", message="folder", paths=["d", "moved"], **WHO)
+    assert said(repo, "ls-files") == "a.txt\nb.txt\nd/a\nd/b"
+
+
 @requirement("GIT-05", "test_git_branch_lists_default")
 async def test_branch_lists_local_and_remote_ones(tools: Tools, workspace: Path, repo: Path) -> None:
     git(repo, "branch", "topic/one")
