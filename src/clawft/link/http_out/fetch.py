@@ -59,6 +59,8 @@ class FetchBounds(Struct, frozen=True):
     timeout_s: float = 30.0
     """For everything, redirects included."""
     redirects: int = 5
+    connect_s: float | None = None
+    """For a connection alone; as long as for everything if left out."""
 
 
 class FetchRequest(Struct, frozen=True):
@@ -147,7 +149,7 @@ async def _hop(
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 trust_env=False,
-                timeout=aiohttp.ClientTimeout(total=bounds.timeout_s),
+                timeout=aiohttp.ClientTimeout(total=bounds.timeout_s, connect=bounds.connect_s),
             ) as session,
             session.request(
                 outgoing.method, url, headers=headers, data=outgoing.body or None, allow_redirects=False
