@@ -51,6 +51,19 @@ async def test_a_name_that_is_no_utf8_is_understood_as_it_is_told(call: CallTool
     assert ran.structured_content["stdout"] == "new"
 
 
+@requirement("FILE-01", "FILE-02")
+@pytest.mark.parametrize("name", ["\u05d0\u200f.txt", "Icon\r", "\u202egnp.exe", "⟨U+202E⟩gnp.exe", "tag\U000e0041"])
+async def test_a_name_with_letters_nobody_sees_is_understood_as_it_is_told(workspace: Path, name: str) -> None:
+    (workspace / name).write_text("old")
+    async with Gateway(workspace=workspace, builtin=True) as gateway:
+        [told] = (await gateway.call_tool("file__list")).structured_content["entries"]
+        assert told["path"].isprintable()
+        written = await gateway.call_tool("file__write", path=told["path"], content="new")
+        assert written.structured_content["path"] == told["path"]
+        assert (await gateway.call_tool("file__read", path=told["path"])).content[0]["text"] == "new"
+    assert {each.name: each.read_text() for each in workspace.iterdir()} == {name: "new"}
+
+
 # ── read ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
