@@ -15,6 +15,7 @@ import pytest
 from clawft import Gateway
 from clawft.builtin import file as family
 from clawft.builtin import search as searching
+from clawft.builtin import tree as tree_module
 from clawft.builtin.spelled import restored
 from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied, ToolError
 from clawft.model import CallToolResult
@@ -258,6 +259,23 @@ async def test_write_replaces_neither_folder_nor_pipe(call: CallTool, workspace:
     assert sorted(os.listdir(workspace)) == ["folder", "pipe"]
 
 
+@requirement("FILE-02")
+@pytest.mark.skipif(sys.platform != "linux", reason="attributes of files are those of Linux")
+async def test_a_file_that_is_replaced_keeps_its_attributes_and_owner(call: CallTool, workspace: Path) -> None:
+    old = workspace / "a"
+    old.write_text("old")
+    try:
+        os.setxattr(old, "user.origin", b"here")
+    except OSError:
+        pytest.skip("no attributes on this file system")
+    if os.geteuid() == 0:
+        os.chown(old, 1234, 1234)
+    owner = old.stat().st_uid, old.stat().st_gid
+    await call("file", "write", path="a", content="new")
+    assert (old.read_text(), os.getxattr(old, "user.origin")) == ("new", b"here")
+    assert (old.stat().st_uid, old.stat().st_gid) == owner
+
+
 # ── list and search ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -325,6 +343,25 @@ async def test_a_name_that_is_no_utf8_costs_no_list_and_no_search(call: CallTool
     listed = (await call("file", "list")).structured_content
     assert [each["path"] for each in listed["entries"]] == ["good", "odd\\xff"]
     assert await hits(call, "needle", regex=regex) == [("good", 1), ("odd\\xff", 1)]
+
+
+@requirement("QUAL-12")
+async def test_what_lies_too_deep_is_not_left_out_in_silence(
+    call: CallTool, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each in (tree_module, searching):
+        monkeypatch.setattr(each, "MAX_DEPTH", 2)
+    (workspace / "a" / "b" / "c").mkdir(parents=True)
+    (workspace / "a" / "b" / "needle").write_text("needle")
+    listed = (await call("file", "list", recursive=True)).structured_content
+    assert ([each["path"] for each in listed["entries"]], listed["truncated"]) == (["a", "a/b"], True)
+    found = (await call("file", "search", pattern="needle")).structured_content
+    assert (found["matches"], found["truncated"]) == ([], "folders 2 deep are not looked into; name one, like 'a/b'")
+    for where in ("a", "a/b"):
+        assert await hits(call, "needle", path=where) == [("a/b/needle", 1)]
+    assert (await call("file", "list", path="a", recursive=True)).structured_content["truncated"] is True
+    assert (await call("file", "list", path="a/b", recursive=True)).structured_content["truncated"] is False
+    assert (await call("file", "list", path="a/b")).structured_content["truncated"] is False
 
 
 @pytest.mark.usefixtures("tree")
