@@ -48,9 +48,9 @@ async def stage(repo: Repo, paths: Sequence[str] | None) -> Staged:
         await _check_filters(repo, there)
     # Apart, and those that are gone first: a file that git does not see in its cell would count as one of them.
     # By force, as a link may stand in the place of their folder, and git looks at nothing behind one.
-    for how, names in (("--force-remove", gone), ("--add", there)):
+    for how, names in ((["--force-remove"], gone), (["--add", "--replace"], there)):
         if names:
-            await repo.ask("update-index", "-z", how, "--stdin", stdin=b"\0".join(names) + b"\0", write=True)
+            await repo.ask("update-index", "-z", *how, "--stdin", stdin=b"\0".join(names) + b"\0", write=True)
     return _staged(known, chosen, changed)
 
 
