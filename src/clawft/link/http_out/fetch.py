@@ -32,6 +32,8 @@ TURN_SECONDS = 10.0
 """How long a large answer waits for those of others."""
 MAX_SENDERS = 256
 """Sites of which we know whether their large answers come."""
+PROBE_BYTES = 8192
+"""A null byte among the first of these means: not a text."""
 AGENT = "clawft"
 
 MAX_CHARSET = 40
@@ -236,11 +238,16 @@ async def _read(response: "ClientResponse", limit: int) -> FetchedAnswer:
         url=str(response.url),
         status=response.status,
         headers=tuple((name, legible(value)) for name, value in response.headers.items()),
-        content_type=legible(response.content_type),
+        content_type=legible(response.content_type) if response.headers.get("Content-Type") else kind_of(body.data),
         charset=response.charset or "",
         body=bytes(body.data),
         truncated=body.full,
     )
+
+
+def kind_of(body: bytes | bytearray) -> str:
+    """Of a body that nobody has named a kind for: many servers leave it out, with errors above all."""
+    return "application/octet-stream" if b"\0" in body[:PROBE_BYTES] else "text/plain"
 
 
 _senders: dict[str, LinkSender] = {}
