@@ -32,6 +32,7 @@ TURN_SECONDS = 10.0
 """How long a large answer waits for those of others."""
 MAX_SENDERS = 256
 """Sites of which we know whether their large answers come."""
+ELSEWHERE = "nothing was done there: call that address itself, if you trust it"
 PROBE_BYTES = 8192
 """A null byte among the first of these means: not a text."""
 AGENT = "clawft"
@@ -48,7 +49,10 @@ CHARSETS = (
 """What pages are written in. Python knows more: some take hours for a megabyte, some give what is no text."""
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_BECOMES_GET = frozenset({301, 302, 303})
+_SEE_OTHER = 303
+_BECOMES_GET = frozenset({301, 302})
+"""Of a POST, as everybody does it; other methods stay what they are."""
+_ONLY_LOOK = frozenset({"GET", "HEAD", "OPTIONS"})
 _GZIP = 16 + zlib.MAX_WBITS
 
 Judge = Callable[[str, Sequence[str]], None]
@@ -119,17 +123,25 @@ async def _follow(url: "URL", judge: Judge, outgoing: FetchRequest, bounds: Fetc
         status, target = answer
         if not bounds.redirects:
             raise LinkError(f"it redirects to {mask_url(str(target))}, where we do not go")
-        outgoing = after_redirect(outgoing, status, same_origin=target.origin() == url.origin())
+        try:
+            outgoing = after_redirect(outgoing, status, same_origin=target.origin() == url.origin())
+        except LinkError as elsewhere:
+            raise LinkError(f"{mask_url(str(target))}: {elsewhere.message}", hint=ELSEWHERE) from None
         url = target
     raise LinkError(f"{mask_url(str(url))}: more than {bounds.redirects} redirects")
 
 
 def after_redirect(outgoing: FetchRequest, status: int, *, same_origin: bool) -> FetchRequest:
-    """What is sent to the next hop: another origin gets neither our headers nor our body."""
-    headers: Mapping[str, str] = outgoing.headers if same_origin else {}
-    if (status in _BECOMES_GET and outgoing.method != "HEAD") or not same_origin:
-        return FetchRequest("HEAD" if outgoing.method == "HEAD" else "GET", headers)
-    return FetchRequest(outgoing.method, headers, outgoing.body)
+    """What is sent to the next hop: another origin gets neither our headers nor our body. Raises LinkError where it is
+    to get what a body or a change was meant for.
+    """
+    method = outgoing.method
+    if status == _SEE_OTHER or (status in _BECOMES_GET and method == "POST"):
+        method = "HEAD" if method == "HEAD" else "GET"
+    if not same_origin and method not in _ONLY_LOOK:
+        raise LinkError(f"a {method} is redirected to another place, and not sent on there")
+    kept = method == outgoing.method and same_origin
+    return FetchRequest(method, outgoing.headers if same_origin else {}, outgoing.body if kept else b"")
 
 
 async def _hop(
