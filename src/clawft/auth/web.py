@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from clawft.errors import ClawftError, LoginFailed
 from clawft.link.http_out.fetch import FetchBounds, FetchedAnswer, FetchRequest, Judge, fetch
+from clawft.store.concealed_secrets import conceal
 
 MAX_DOCUMENT = 256 * 1024
 ASK_SECONDS = 20.0
@@ -106,8 +107,8 @@ def _read(found: FetchedAnswer) -> Mapping[str, Any] | None:
 
 
 def brief(said: str, most: int) -> str:
-    """In one line: what a stranger says must not pass for lines of ours."""
-    return " ".join(said[: 2 * most].split())[:most]
+    """In one line, as what a stranger says must not pass for lines of ours; and without secrets that it was sent."""
+    return " ".join(conceal(said).split())[:most]
 
 
 def place_of(url: str) -> str:
