@@ -91,7 +91,7 @@ def parse_blame(said: bytes) -> list[BlameLine]:
             content = shorten(decoded(line[1:].removesuffix(b"\r")))
             lines.append(BlameLine(number, commit.decode(), authors.get(commit) or UNKNOWN, content))
         elif line.startswith(b"author "):
-            authors[commit] = decoded(line[7:])
+            authors[commit] = shorten(decoded(line[7:]))
         elif found := _HEAD.fullmatch(line):
             commit, number = found[1], int(found[2])
     return lines
