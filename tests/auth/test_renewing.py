@@ -18,6 +18,7 @@ import psutil
 import pytest
 from aiohttp import web as http
 
+from clawft.auth import renew as renewing_module
 from clawft.auth.endpoint import TokenRefused
 from clawft.auth.renew import Renewal, digest_of, renew_here
 from clawft.auth.tokens import AuthServer, Login, OAuthClient, TokenSet
@@ -186,6 +187,31 @@ async def test_killed_around_the_providers_answer_the_login_survives(vault: Vaul
         assert await weft_says(home, "auth", "refresh", "mine") == (0, "renewed: mine\n")
         assert provider.refused == []
         assert vault.read("mine")[0].tokens.refresh_token != old.tokens.refresh_token
+
+
+@requirement("OAUTH-11")
+async def test_an_answer_that_comes_when_nobody_waits_any_more_is_kept(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The provider has rotated, and says so late: asked with the old token again, it would end the whole login."""
+    provider = idp()
+    async with between(f"{provider.issuer}/token") as held:
+        await logged_in(provider, vault)
+        old = expire(vault, token_endpoint=held.url)
+        held.hold = "after"
+        renewal = Renewal(vault)
+        monkeypatch.setattr(renewing_module, "CALL_SECONDS", 0.5)
+        for _ in range(2):
+            with pytest.raises(NotReached, match=r"mine: renewing the login takes more than 0\.5 s .*it goes on"):
+                await renewal.renew("mine", old)
+        monkeypatch.undo()
+        held.hold = ""
+        held.go_on.set()
+        fresh = await Renewal(vault).fresh("mine", old)
+        assert fresh.tokens.refresh_token != old.tokens.refresh_token
+        assert (await Renewal(vault).renew("mine", fresh)).tokens.access_token != fresh.tokens.access_token
+        assert provider.refused == []
+        assert [task for task in renewal.running if not task.done()] == []
 
 
 def _nobody_shows(*secrets: str) -> None:

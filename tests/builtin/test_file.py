@@ -15,6 +15,7 @@ import pytest
 from clawft import Gateway
 from clawft.builtin import file as family
 from clawft.builtin import search as searching
+from clawft.builtin import tree as tree_module
 from clawft.builtin.spelled import restored
 from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied, ToolError
 from clawft.model import CallToolResult
@@ -26,6 +27,42 @@ CallTool = Callable[..., Awaitable[CallToolResult]]
 
 def text_of(result: CallToolResult) -> str:
     return result.content[0]["text"]
+
+
+# ── names ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("FILE-01", "FILE-02")
+async def test_a_name_that_is_no_utf8_is_understood_as_it_is_told(call: CallTool, workspace: Path) -> None:
+    top = os.fsencode(workspace)
+    (workspace / os.fsdecode(b"f\xff")).mkdir()
+    Path(os.fsdecode(top + b"/f\xff/caf\xe9.txt")).write_text("raw")
+    (workspace / "caf\\xe9.txt").write_text("raw in letters")
+    entries = (await call("file", "list", recursive=True)).structured_content["entries"]
+    told = [each["path"] for each in entries if each["type"] == "file"]
+    assert told == ["caf\\x5cxe9.txt", "f\\xff/caf\\xe9.txt"]
+    matches = (await call("file", "search", pattern="raw", glob="*\\xe9.txt")).structured_content["matches"]
+    assert [each["path"] for each in matches] == [told[1]]
+    assert [text_of(await call("file", "read", path=path)) for path in told] == ["raw in letters", "raw"]
+    assert (await call("file", "write", path=told[1], content="new")).structured_content["path"] == told[1]
+    assert Path(os.fsdecode(top + b"/f\xff/caf\xe9.txt")).read_text() == "new"
+    with pytest.raises(ExecutionFailed, match=r"no such file or directory: 'f.xff/caf.xe8'"):
+        await call("file", "read", path="f\\xff/caf\\xe8")
+    ran = await call("shell", "exec", command="sh -c 'cat *.txt'", cwd="f\\xff")
+    assert ran.structured_content["stdout"] == "new"
+
+
+@requirement("FILE-01", "FILE-02")
+@pytest.mark.parametrize("name", ["\u05d0\u200f.txt", "Icon\r", "\u202egnp.exe", "⟨U+202E⟩gnp.exe", "tag\U000e0041"])
+async def test_a_name_with_letters_nobody_sees_is_understood_as_it_is_told(workspace: Path, name: str) -> None:
+    (workspace / name).write_text("old")
+    async with Gateway(workspace=workspace, builtin=True) as gateway:
+        [told] = (await gateway.call_tool("file__list")).structured_content["entries"]
+        assert told["path"].isprintable()
+        written = await gateway.call_tool("file__write", path=told["path"], content="new")
+        assert written.structured_content["path"] == told["path"]
+        assert (await gateway.call_tool("file__read", path=told["path"])).content[0]["text"] == "new"
+    assert {each.name: each.read_text() for each in workspace.iterdir()} == {name: "new"}
 
 
 # ── read ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -222,6 +259,23 @@ async def test_write_replaces_neither_folder_nor_pipe(call: CallTool, workspace:
     assert sorted(os.listdir(workspace)) == ["folder", "pipe"]
 
 
+@requirement("FILE-02")
+@pytest.mark.skipif(sys.platform != "linux", reason="attributes of files are those of Linux")
+async def test_a_file_that_is_replaced_keeps_its_attributes_and_owner(call: CallTool, workspace: Path) -> None:
+    old = workspace / "a"
+    old.write_text("old")
+    try:
+        os.setxattr(old, "user.origin", b"here")
+    except OSError:
+        pytest.skip("no attributes on this file system")
+    if os.geteuid() == 0:
+        os.chown(old, 1234, 1234)
+    owner = old.stat().st_uid, old.stat().st_gid
+    await call("file", "write", path="a", content="new")
+    assert (old.read_text(), os.getxattr(old, "user.origin")) == ("new", b"here")
+    assert (old.stat().st_uid, old.stat().st_gid) == owner
+
+
 # ── list and search ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -287,8 +341,27 @@ async def test_a_name_that_is_no_utf8_costs_no_list_and_no_search(call: CallTool
     (workspace / "good").write_text("needle")
     (workspace / os.fsdecode(b"odd\xff")).write_text("needle")
     listed = (await call("file", "list")).structured_content
-    assert [each["path"] for each in listed["entries"]] == ["good", "odd\ufffd"]
-    assert await hits(call, "needle", regex=regex) == [("good", 1), ("odd\ufffd", 1)]
+    assert [each["path"] for each in listed["entries"]] == ["good", "odd\\xff"]
+    assert await hits(call, "needle", regex=regex) == [("good", 1), ("odd\\xff", 1)]
+
+
+@requirement("QUAL-12")
+async def test_what_lies_too_deep_is_not_left_out_in_silence(
+    call: CallTool, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each in (tree_module, searching):
+        monkeypatch.setattr(each, "MAX_DEPTH", 2)
+    (workspace / "a" / "b" / "c").mkdir(parents=True)
+    (workspace / "a" / "b" / "needle").write_text("needle")
+    listed = (await call("file", "list", recursive=True)).structured_content
+    assert ([each["path"] for each in listed["entries"]], listed["truncated"]) == (["a", "a/b"], True)
+    found = (await call("file", "search", pattern="needle")).structured_content
+    assert (found["matches"], found["truncated"]) == ([], "folders 2 deep are not looked into; name one, like 'a/b'")
+    for where in ("a", "a/b"):
+        assert await hits(call, "needle", path=where) == [("a/b/needle", 1)]
+    assert (await call("file", "list", path="a", recursive=True)).structured_content["truncated"] is True
+    assert (await call("file", "list", path="a/b", recursive=True)).structured_content["truncated"] is False
+    assert (await call("file", "list", path="a/b")).structured_content["truncated"] is False
 
 
 @pytest.mark.usefixtures("tree")

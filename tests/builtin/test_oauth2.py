@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 import pytest
+from aiohttp import web
 
 from clawft.auth.token_hosts import place_in
 from clawft.auth.tokens import Login, TokenSet
@@ -272,6 +273,30 @@ def _verifier(home: Path) -> str:
 def _everything_else(home: Path) -> list[str]:
     files = [path for path in home.rglob("*") if path.is_file() and "tokens" not in path.relative_to(home).parts]
     return [path.read_text(errors="replace") for path in files]
+
+
+@requirement("OAUTH-01")
+@pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
+async def test_a_server_that_repeats_the_clients_secret_tells_no_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    secret = "canary-of-a-client-3b1f"
+    monkeypatch.setenv("OAUTH_REPEATED", secret)
+
+    def repeat(asked: object) -> web.Response:
+        told = {"error": f"no {secret}", "error_description": f"you are {secret}, are you?"}
+        return web.json_response(told, status=400)
+
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "config.toml").write_text('[security.url_policy]\nallow_hosts = ["127.0.0.1"]\n')
+    async with rogue_issuer({"/token": repeat}) as issuer, mcp_server(tmp_path) as pipe:
+        issuer.tell("token_endpoint_auth_methods_supported", [method])
+        await pipe.open()
+        given = {"client_id": "me", "client_secret": "secret://env/OAUTH_REPEATED", "scopes": ["a"]}
+        arguments = {**given, "issuer": issuer.site, "flow": "client_credentials"}
+        answer = await pipe.ask("tools/call", {"name": "oauth2__authorize", "arguments": arguments})
+    assert "no token: no …: you are …, are you?" in text_of(answer)
+    assert secret not in json.dumps(answer)
 
 
 @pytest.mark.slow

@@ -230,12 +230,24 @@ async def test_a_redirect_elsewhere_takes_no_token_and_no_body_along() -> None:
     keep(hosts=("127.0.0.1", "localhost"))
     async with api(lambda request: http.json_response("here")) as other:
         target = other.url.replace("127.0.0.1", "localhost")
-        async with api(lambda request: http.Response(status=307, headers={"Location": target})) as served:
+        async with api(lambda request: http.Response(status=303, headers={"Location": target})) as served:
             await call(served.url, "POST", body={"secret": 1}, headers={"X-Key": "k"})
     method, _, headers, body = other.asked[0]
     assert (method, body) == ("GET", b"")
     assert "Authorization" not in headers
     assert "X-Key" not in headers
+
+
+@requirement("OAUTH-21")
+@pytest.mark.parametrize(("method", "status"), [("POST", 307), ("POST", 308), ("DELETE", 302), ("PUT", 301)])
+async def test_a_change_that_is_redirected_elsewhere_is_told_as_not_done(method: str, status: int) -> None:
+    keep(hosts=("127.0.0.1", "localhost"))
+    async with api(lambda request: http.json_response("here")) as other:
+        target = other.url.replace("127.0.0.1", "localhost")
+        async with api(lambda request: http.Response(status=status, headers={"Location": target})) as served:
+            with pytest.raises(ExecutionFailed, match=rf"{target}: a {method} is redirected .*nothing was done there"):
+                await call(served.url, method, body={"secret": 1})
+    assert other.asked == []
 
 
 @pytest.mark.parametrize("name", ["Authorization", "authorization", "Cookie", "Host", "Proxy-Authorization"])

@@ -1,7 +1,8 @@
 """The web tools: policy, readable text, search."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -111,6 +112,46 @@ async def test_what_is_no_text_is_refused(site: Site, web: Callable[..., Provide
     site.pages["/"] = ("image/png", b"\x89PNG")
     with pytest.raises(ExecutionFailed, match="is image/png, not text"):
         await web(url_policy=LOOPBACK).call_tool("fetch", {"url": f"{site.url}/"})
+
+
+@requirement("WEB-02")
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (b"204 No Content\r\n\r\n", (204, "", "text/plain")),
+        (b"401 Unauthorized\r\nContent-Length: 0\r\n\r\n", (401, "", "text/plain")),
+        (b"503 Busy\r\nContent-Length: 4\r\n\r\nlate", (503, "late", "text/plain")),
+        (b"304 Same\r\nContent-Type: image/png\r\n\r\n", (304, "", "image/png")),
+    ],
+)
+async def test_what_has_no_kind_or_no_text_is_told_with_its_status(
+    web: Callable[..., Provider], answer: bytes, told: tuple[int, str, str]
+) -> None:
+    async with answering(b"HTTP/1.1 " + answer) as url:
+        page = (await web(url_policy=LOOPBACK).call_tool("fetch", {"url": url})).structured_content
+    assert (page["status"], page["text"], page["content_type"]) == told
+
+
+@requirement("WEB-02")
+async def test_bytes_without_a_kind_are_no_text(web: Callable[..., Provider]) -> None:
+    async with answering(b"HTTP/1.1 404 Gone\r\nContent-Length: 3\r\n\r\na\0b") as url:
+        with pytest.raises(ExecutionFailed, match="is application/octet-stream, not text, and came with status 404"):
+            await web(url_policy=LOOPBACK).call_tool("fetch", {"url": url})
+
+
+@asynccontextmanager
+async def answering(answer: bytes) -> AsyncGenerator[str]:
+    """A server that says this to whoever asks."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
 
 
 async def test_failures_of_the_way_are_told_as_failures_of_the_tool(web: Callable[..., Provider]) -> None:

@@ -10,6 +10,7 @@ import pytest
 from clawft.link.lines import LineReader, LineWriter
 from clawft.link.lone_line import LONGEST, write_at_once
 from clawft.wire.framing import TooLong
+from tests.gateway.support import turns
 from tests.requirements import requirement
 
 Answer = Callable[[LineWriter, bytes], None]
@@ -25,6 +26,7 @@ class Beside:
         self.writer = LineWriter()
         self._answer = answer
         self.seen: list[bytes] = []
+        self.whole = b""
 
     async def open(self) -> None:
         loop = asyncio.get_running_loop()
@@ -40,18 +42,23 @@ class Beside:
 
     def read(self) -> bytes:
         try:
-            return os.read(self.out, 1_000_000)
+            found = os.read(self.out, 1_000_000)
         except BlockingIOError:
             return b""
+        self.whole += found
+        return found
+
+    def read_on(self) -> bytes:
+        """All there was until now."""
+        self.read()
+        return self.whole
 
     async def say(self, lines: bytes, answers: int) -> bytes:
         """What has not been read before so many lines were answered."""
         os.write(self.into, lines)
-        async with asyncio.timeout(5):
-            while len(self.seen) < answers:
-                await asyncio.sleep(0)
-            for _ in range(20):
-                await asyncio.sleep(0)
+        await turns(lambda: len(self.seen) >= answers)
+        for _ in range(20):
+            await asyncio.sleep(0)
         return self.read()
 
     def close(self) -> None:
@@ -115,17 +122,10 @@ async def test_a_large_answer_and_the_one_behind_it_keep_their_order(first: byte
     answers = [first, b"small"]
     async with beside(lambda writer, line: writer.write(answers.pop(0))) as both:
         os.write(both.into, b"one\n")
-        found = b""
-        async with asyncio.timeout(5):
-            while not both.seen:
-                await asyncio.sleep(0)
-            found += both.seen[0]
-            os.write(both.into, b"two\n")
-            while not found.endswith(b"small\n"):
-                await asyncio.sleep(0)
-                found += both.read() + b"".join(both.seen[1:])
-                del both.seen[1:]
-        assert found == first + b"\nsmall\n"
+        await turns(lambda: both.seen)
+        os.write(both.into, b"two\n")
+        await turns(lambda: both.read_on().endswith(b"small\n"))
+        assert both.whole == first + b"\nsmall\n"
 
 
 @requirement("SHELL-14")
@@ -138,6 +138,7 @@ async def test_nothing_is_written_to_a_pipe_that_was_closed() -> None:
     transport.abort()
     assert not write_at_once(b"two\n", other, transport)
     os.close(other)
-    with open(source, "rb") as read:
-        async with asyncio.timeout(5):
-            assert await asyncio.to_thread(read.read) == b"one\n"
+    async with asyncio.timeout(5):
+        assert await asyncio.to_thread(os.read, source, 100) == b"one\n"
+        assert await asyncio.to_thread(os.read, source, 100) == b""
+    os.close(source)

@@ -63,6 +63,7 @@ async def proof_of(client: OAuthClient) -> tuple[Mapping[str, str], Mapping[str,
     if client.method == "none" or not client.secret:
         return {"client_id": client.client_id}, {}
     secret = await _secret(client)
+    keep_concealed(secret)
     if client.method == "client_secret_basic":
         pair = base64.b64encode(f"{quote_plus(client.client_id)}:{quote_plus(secret)}".encode()).decode()
         keep_concealed(pair)

@@ -29,9 +29,13 @@ from clawft.errors import LoginFailed
 from clawft.link.own_thread import apart
 from clawft.store.home import held, private_dir
 
-HELPER_SECONDS = 40.0
-"""For the whole renewal; asking alone is given half of it."""
-WAIT_SECONDS = 60.0
+CALL_SECONDS = 20.0
+"""How long whoever needs the login waits for it."""
+ANSWER_SECONDS = 120.0
+"""How long the server's answer is waited for, by then for those who come later: the old token may be spent."""
+HELPER_SECONDS = ANSWER_SECONDS + 20.0
+"""For the whole renewal."""
+WAIT_SECONDS = HELPER_SECONDS + 20.0
 """How long to wait for another process that renews."""
 OVER = ("invalid_grant", "invalid_client", "unauthorized_client")
 """Words of a server that knows the login, or who we are there, no longer."""
@@ -88,8 +92,16 @@ class Renewal:
         task = self._running.get(key)
         if task is None:
             task = self._running[key] = asyncio.get_running_loop().create_task(self._renew(name, seen))
-            task.add_done_callback(lambda _: self._running.pop(key, None))
-        return await asyncio.shield(task)  # one caller who leaves does not take the others' renewal along
+            task.add_done_callback(partial(self._ended, key))
+        try:  # one caller who leaves does not take the others' renewal along
+            return await asyncio.wait_for(asyncio.shield(task), CALL_SECONDS)
+        except TimeoutError:
+            raise _unanswered(name) from None
+
+    def _ended(self, key: tuple[str, str, str], task: asyncio.Task[Login]) -> None:
+        self._running.pop(key, None)
+        if not task.cancelled():
+            task.exception()  # there may be nobody left to be told
 
     @property
     def running(self) -> list[asyncio.Task[Login]]:
@@ -134,6 +146,13 @@ def how_to_log_in(name: str) -> str:
 
 def _needs_person(name: str) -> LoginFailed:
     return LoginFailed(f"{name}: the login has expired and cannot be renewed", hint=how_to_log_in(name))
+
+
+def _unanswered(name: str) -> NotReached:
+    return NotReached(
+        f"{name}: renewing the login takes more than {CALL_SECONDS:g} s",
+        hint="it goes on by itself: try again in a minute",
+    )
 
 
 # ── the helper ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -188,7 +207,7 @@ async def renew_here(vault: Vault, name: str, digest: str) -> None:
     else:
         fields = credentials_fields(login.asked, login.resource)
     # The place was judged when the login was made; from then on its certificate says whose it is.
-    web = Web(lambda url, addresses: None, near=endpoint)
+    web = Web(lambda url, addresses: None, near=endpoint, seconds=ANSWER_SECONDS)
     try:
         with _room(vault, name):  # a token that is given once must not be asked for where it could not be kept
             token, _ = await ask_for_token(web, login.server, login.client, fields, login.tokens.provider_name)

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from clawft.errors import ClawftError, LoginFailed
 from clawft.link.http_out.fetch import FetchBounds, FetchedAnswer, FetchRequest, Judge, fetch
+from clawft.store.concealed_secrets import conceal
 
 MAX_DOCUMENT = 256 * 1024
 ASK_SECONDS = 20.0
@@ -27,7 +28,6 @@ REASON_CHARS = 300
 _ODD = re.compile(r"[^\w!#$%&'()*+,./:;=?@\[\]~-]")
 """Blanks, controls, quotes, backslashes: what a terminal, a shell or another reader could take for something else."""
 _object = msgspec.json.Decoder(dict[str, Any])
-_ONCE = FetchBounds(max_bytes=MAX_DOCUMENT, timeout_s=ASK_SECONDS, redirects=0)
 _FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
 _JSON = {"Content-Type": "application/json", "Accept": "application/json"}
 
@@ -52,11 +52,15 @@ class WebAnswer(Struct, frozen=True):
 
 
 class Web:
-    """`near` is the address that was configured: how far what is found from there may be trusted."""
+    """`near` is the address that was configured: how far what is found from there may be trusted.
 
-    def __init__(self, judge: Judge, near: str) -> None:
+    `seconds`: how long an answer may take of a server that was reached.
+    """
+
+    def __init__(self, judge: Judge, near: str, seconds: float = ASK_SECONDS) -> None:
         self.near = near
         self._judge = judge
+        self._bounds = FetchBounds(MAX_DOCUMENT, seconds, redirects=0, connect_s=ASK_SECONDS)
 
     def check_shown(self, url: str) -> None:
         """An address a person is sent to: judged as it is written, for it is their browser that looks up the name."""
@@ -88,7 +92,7 @@ class Web:
 
     async def _ask(self, url: str, outgoing: FetchRequest) -> FetchedAnswer:
         try:
-            return await fetch(url, judge=self._judge, outgoing=outgoing, bounds=_ONCE)
+            return await fetch(url, judge=self._judge, outgoing=outgoing, bounds=self._bounds)
         except LoginFailed:
             raise
         except ClawftError as failed:
@@ -103,8 +107,8 @@ def _read(found: FetchedAnswer) -> Mapping[str, Any] | None:
 
 
 def brief(said: str, most: int) -> str:
-    """In one line: what a stranger says must not pass for lines of ours."""
-    return " ".join(said[: 2 * most].split())[:most]
+    """In one line, as what a stranger says must not pass for lines of ours; and without secrets that it was sent."""
+    return " ".join(conceal(said).split())[:most]
 
 
 def place_of(url: str) -> str:

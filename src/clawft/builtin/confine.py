@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
+from clawft.builtin.told_names import real_name, told_name
 from clawft.errors import ExecutionFailed, PermissionDenied, ToolError
 from clawft.store.home import home
 
@@ -79,6 +80,12 @@ def resolve(root: Path, path: str, tool: str) -> Path:
         return Path(os.path.realpath(root), found.relative)
 
 
+def real_path(path: str, tool: str) -> str:
+    """What an agent names, as the system has it. Raises PermissionDenied for what can be no path."""
+    check_text(path, tool)
+    return real_name(path)
+
+
 def open_folder(root: Path, path: str, tool: str) -> int:
     """A descriptor of the folder; the caller closes it."""
     with confined(root, path, tool) as found:
@@ -114,7 +121,8 @@ def check_text(path: str, tool: str) -> None:
 
 
 def as_tool_error(failure: OSError, tool: str, path: str, missing: str = "") -> ToolError:
-    """An OSError as a message that names the path as the caller wrote it."""
+    """An OSError as a message that names the path as agents write it."""
+    path = told_name(path)
     if failure.errno == errno.ELOOP:
         return PermissionDenied(tool, f"'{path}' runs through too many symlinks or was swapped while in use")
     hint = missing if failure.errno == errno.ENOENT else ""
@@ -126,6 +134,7 @@ class _Walk:
 
     def __init__(self, root: Path, path: str, tool: str, create: bool) -> None:
         self.root, self.path, self.tool, self.create = root, path, tool, create
+        self.told = told_name(path)
         self.folders: list[int] = []
         self.names: list[str] = []
         self.todo: list[str] = []
@@ -167,7 +176,7 @@ class _Walk:
             while self.names:
                 self.up()
         if len(parts) + len(self.todo) > MAX_PARTS:
-            raise PermissionDenied(self.tool, f"'{self.path}' has more than {MAX_PARTS} parts")
+            raise PermissionDenied(self.tool, f"'{self.told}' has more than {MAX_PARTS} parts")
         self.todo.extend(reversed(parts))
 
     def beneath_root(self, parts: Sequence[str]) -> Sequence[str]:
@@ -209,11 +218,11 @@ class _Walk:
             os.close(folder)
 
     def private(self) -> PermissionDenied:
-        return PermissionDenied(self.tool, f"'{self.path}' belongs to clawft itself", hint="a person reads it by hand")
+        return PermissionDenied(self.tool, f"'{self.told}' belongs to clawft itself", hint="a person reads it by hand")
 
     def outside(self) -> PermissionDenied:
         return PermissionDenied(
-            self.tool, f"'{self.path}' is outside the workspace", hint="paths start at the workspace"
+            self.tool, f"'{self.told}' is outside the workspace", hint="paths start at the workspace"
         )
 
 

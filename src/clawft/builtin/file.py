@@ -4,18 +4,19 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import Annotated, BinaryIO, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
-from clawft.builtin.confine import ConfinedPath, check_regular, confined, open_file
+from clawft.builtin.confine import ConfinedPath, check_regular, confined, open_file, real_path
 from clawft.builtin.search import Matches, Query, search_tree
 from clawft.builtin.spelled import MARK, restored
 from clawft.builtin.steering import refuse_steering
-from clawft.builtin.tree import walk_tree
+from clawft.builtin.told_names import told_name
+from clawft.builtin.tree import is_too_deep, walk_tree
 from clawft.errors import ExecutionFailed, quoted
 from clawft.link.share.fair_threads import FairThreads
 from clawft.link.share.workshop import made_in_turn
@@ -111,7 +112,7 @@ def write(
         text, count = (content, 0) if MARK not in content else restored(content, _text_before(found))
         data = text.encode()
         replace_file(found, data)
-        return WrittenFile(found.relative, len(data), count)
+        return WrittenFile(told_name(found.relative), len(data), count)
 
 
 @tool(name="list", alias="list_files", title="List files", read_only=True, idempotent=True, open_world=False)
@@ -127,7 +128,7 @@ async def list_files(
         with _confined(ctx, path, "list") as found:
             if not stat.S_ISDIR(found.stat().st_mode):
                 raise ExecutionFailed(f"list: not a folder: '{path}'", hint="use file__read for a file")
-            return _listing(walk_tree(found, recursive), limit)
+            return _listing(found, recursive, limit)
 
     return await _in_turn(_lists, ctx, look)
 
@@ -156,7 +157,7 @@ def _confined(
     ctx: ToolContext, path: str, tool_name: str, *, create: bool = False, missing: str = ""
 ) -> AbstractContextManager[ConfinedPath]:
     check_path(MANIFEST, tool_name, ctx.workspace.resolve(), places(ctx.workspace))
-    return confined(ctx.workspace, path, tool_name, create=create, missing=missing)
+    return confined(ctx.workspace, real_path(path, tool_name), tool_name, create=create, missing=missing)
 
 
 TOOLS = (read, write, list_files, search)
@@ -179,15 +180,18 @@ def _text_before(found: ConfinedPath) -> str:
         return ""
 
 
-def _listing(found: Iterator[tuple[str, os.stat_result]], limit: int) -> Listing:
+def _listing(top: ConfinedPath, recursive: bool, limit: int) -> Listing:
     entries: list[FolderEntry] = []
     room = MAX_LISTED_CHARS
-    for name, status in found:
-        room -= len(name)
+    left_out = False
+    for name, status in walk_tree(top, recursive):
+        told = told_name(name)
+        room -= len(told)
         if len(entries) == limit or room < 0:
             return Listing(entries, truncated=True)
-        entries.append(_entry(name, status))
-    return Listing(entries)
+        entries.append(_entry(told, status))
+        left_out = left_out or (recursive and is_too_deep(top, name, status))
+    return Listing(entries, left_out)
 
 
 def _entry(name: str, status: os.stat_result) -> FolderEntry:
@@ -263,14 +267,16 @@ def _too_long(kept: bytearray, path: str) -> ExecutionFailed:
 
 
 def replace_file(found: ConfinedPath, data: bytes) -> None:
-    """Put `data` in place of the file, keeping its mode. The new text is complete before it gets the name."""
-    mode = _mode_to_keep(found)
+    """Put `data` in place of the file, keeping whose it is and its modes. The new text is complete before it gets the
+    name.
+    """
+    before = _before(found)
     draft = ConfinedPath(found.folder, f".weft-{os.urandom(8).hex()}.tmp", "")
     descriptor = draft.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            if mode is not None:
-                os.fchmod(file.fileno(), mode)
+            if before is not None:
+                _take_over(found, before, file.fileno())
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -280,7 +286,7 @@ def replace_file(found: ConfinedPath, data: bytes) -> None:
         raise
 
 
-def _mode_to_keep(found: ConfinedPath) -> int | None:
+def _before(found: ConfinedPath) -> os.stat_result | None:
     try:
         status = found.stat()
     except FileNotFoundError:
@@ -289,5 +295,23 @@ def _mode_to_keep(found: ConfinedPath) -> int | None:
     if not os.access(found.name, os.W_OK, dir_fd=found.folder):  # a rename would not ask
         is_ours = status.st_uid == os.geteuid()
         hint = f"chmod u+w {quoted(found.relative)}" if is_ours else "it belongs to another user"
-        raise ExecutionFailed(f"'{found.relative}' is read-only", hint=hint)
-    return stat.S_IMODE(status.st_mode)
+        raise ExecutionFailed(f"'{told_name(found.relative)}' is read-only", hint=hint)
+    return status
+
+
+def _take_over(found: ConfinedPath, before: os.stat_result, descriptor: int) -> None:
+    """Owner, attributes and lists of access, as far as we may; and the mode."""
+    mine = os.fstat(descriptor)
+    if (before.st_uid, before.st_gid) != (mine.st_uid, mine.st_gid):
+        with suppress(OSError):
+            os.fchown(descriptor, before.st_uid, before.st_gid)
+    if sys.platform == "linux":
+        with suppress(OSError), open_file(found) as old:
+            for name in filter(_is_kept, os.listxattr(old.fileno())):
+                os.setxattr(descriptor, name, os.getxattr(old.fileno(), name))
+    os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
+
+
+def _is_kept(attribute: str) -> bool:
+    """Not what a program is granted: other contents are another program."""
+    return attribute.startswith("user.") or attribute == "system.posix_acl_access"

@@ -6,7 +6,7 @@ in a child process that is killed when the time is up. A plain text is searched 
 
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from clawft.builtin.confine import ConfinedPath, open_file
 from clawft.builtin.matcher import FoundLine, Matcher
-from clawft.builtin.tree import MAX_DEPTH, walk_places
+from clawft.builtin.told_names import told_name
+from clawft.builtin.tree import MAX_DEPTH, is_too_deep, walk_places
 from clawft.provider.keeps import FIRST
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
@@ -57,17 +58,17 @@ def search_tree(top: ConfinedPath, query: Query) -> Matches:
     looked = total = said = 0
     ends = time.monotonic() + MAX_SECONDS
     with _finder(query) as find_lines:
-        for place in _files(top, query.glob):
+        for place in _files(top, query.glob, deep := []):
             content = _read(place) if place is not None else None
             if place is not None and content is not None:
-                matches = _matches(place.relative, content, find_lines)
+                matches = _matches(told_name(place.relative), content, find_lines)
                 found += matches
                 said += sum(map(_length, matches))
                 looked += 1
                 total += len(content)
             if reached := _bound(len(found), query.limit, total, ends) or _said_enough(said):
                 return Matches(found[: query.limit], looked, reached)
-    return Matches(found, looked)
+    return Matches(found, looked, _too_deep(deep))
 
 
 def _finder(query: Query) -> AbstractContextManager[FindLines]:
@@ -102,22 +103,32 @@ def _said_enough(chars: int) -> str:
     return f"{MAX_FOUND_CHARS} characters found; name a folder or a glob" if chars > MAX_FOUND_CHARS else ""
 
 
+def _too_deep(deep: Sequence[str]) -> str:
+    return f"folders {MAX_DEPTH} deep are not looked into; name one, like '{told_name(deep[0])}'" if deep else ""
+
+
 def _length(match: Match) -> int:
     return len(match.path) + len(match.text)
 
 
-def _files(top: ConfinedPath, glob: str | None) -> Iterator[ConfinedPath | None]:
-    """Those to search; None for each thing that is passed over, as that takes its time as well."""
+def _files(top: ConfinedPath, glob: str | None, deep: list[str]) -> Iterator[ConfinedPath | None]:
+    """Those to search; None for each thing that is passed over, as that takes its time as well. `deep` gets the first
+    folder that is not looked into.
+    """
     if not stat.S_ISDIR(top.stat().st_mode):
         yield top if _fits(top, glob) else None
         return
-    for _, status, found in walk_places(top, MAX_DEPTH):
+    for path, status, found in walk_places(top, MAX_DEPTH):
+        if not deep and is_too_deep(top, path, status):
+            deep.append(path)
         may_be_text = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES
         yield found if may_be_text and _fits(found, glob) else None
 
 
 def _fits(found: ConfinedPath, glob: str | None) -> bool:
-    return glob is None or fnmatchcase(found.name, glob) or fnmatchcase(found.relative, glob)
+    if glob is None:
+        return True
+    return fnmatchcase(told_name(found.name), glob) or fnmatchcase(told_name(found.relative), glob)
 
 
 def _read(found: ConfinedPath) -> bytes | None:

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.cells import cell_for
 from clawft.builtin.command_places import Turn, place
 from clawft.builtin.command_words import CommandWord, check_globs, read_command
-from clawft.builtin.confine import open_folder
+from clawft.builtin.confine import open_folder, real_path
 from clawft.builtin.process import ProcessStart, clear_environment, path_of, run, start_failures
 from clawft.builtin.tail import Tail
 from clawft.errors import ExecutionFailed
@@ -74,7 +74,7 @@ def shell_tool(settings: ShellSettings) -> Callable[..., Any]:
         check_process(MANIFEST, "exec")
         words = read_command(command)
         async with place(Turn(ctx.caller), timeout_s) as seconds:
-            folder = await asyncio.to_thread(open_folder, ctx.workspace, cwd, "exec")
+            folder = await asyncio.to_thread(open_folder, ctx.workspace, real_path(cwd, "exec"), "exec")
             try:
                 with start_failures("exec", f"'{words[0].text}'"):
                     start = await asyncio.to_thread(_start, words, folder, seconds, settings, ctx.workspace)

@@ -25,6 +25,13 @@ def walk_tree(top: ConfinedPath, recursive: bool, most: int | None = None) -> It
         yield name, status
 
 
+def is_too_deep(top: ConfinedPath, path: str, status: os.stat_result) -> bool:
+    """A folder on the way through all beneath `top` that was not looked into."""
+    parts = path.split("/")
+    above = 0 if top.relative == "." else top.relative.count("/") + 1
+    return stat.S_ISDIR(status.st_mode) and len(parts) - above >= MAX_DEPTH and parts[-1] not in CLOSED
+
+
 def walk_places(
     top: ConfinedPath, depth: int, most: int | None = None, level: int = 1
 ) -> Iterator[tuple[str, os.stat_result, ConfinedPath]]:

@@ -110,8 +110,9 @@ def judge_by(policy: UrlPolicy, tool_name: str) -> Judge:
 
 def page_of(found: FetchedAnswer, *, raw: bool) -> Page:
     kind = found.content_type
-    if not _is_text(kind):
-        raise ExecutionFailed(f"fetch: {found.url} is {kind}, not text", hint="only text documents can be fetched")
+    if found.body and not _is_text(kind):
+        told = f"{kind}, not text, and came with status {found.status}"
+        raise ExecutionFailed(f"fetch: {found.url} is {told}", hint="only text documents can be fetched")
     text, is_cut = bounded_text(found)
     if not raw and kind in ("text/html", "application/xhtml+xml"):
         marked = before_mark(text, MAX_MARKS)

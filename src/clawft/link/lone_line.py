@@ -1,8 +1,8 @@
 """What is said about a line that came alone is written at once.
 
-The lines of one turn of the loop are written together, which is what many calls in flight need. One that is alone on its
-way would only wait for the rest of its turn: nothing comes to join it. So it goes past the transport as soon as it is
-made, and what is left to do about it is done while the other side works.
+The lines of one turn of the loop are written together, which is what many calls in flight need. One that is alone on
+its way would only wait for the rest of its turn: nothing comes to join it. So it goes past the transport as soon as it
+is made, and what is left to do about it is done while the other side works.
 """
 
 from __future__ import annotations

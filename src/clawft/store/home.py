@@ -176,7 +176,15 @@ async def held(path: Path, seconds: float = LOCK_SECONDS) -> int:
 
     A child it is handed to holds the lock as well, also after our end.
     """
-    descriptor = os.open(path, _LOCK_FILE, PRIVATE_FILE)
+    return await _once_free(os.open(path, _LOCK_FILE, PRIVATE_FILE), path, seconds)
+
+
+async def held_folder(path: Path, seconds: float) -> int:
+    """The same with a folder that is there. OSError if it is not, or where folders cannot be locked."""
+    return await _once_free(os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)), path, seconds)
+
+
+async def _once_free(descriptor: int, path: Path, seconds: float) -> int:
     try:
         waits = pauses(path, seconds)
         while not _try_lock(descriptor):  # noqa: ASYNC110 - it is another process that lets go

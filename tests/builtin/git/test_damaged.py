@@ -51,6 +51,27 @@ async def test_a_branch_whose_commit_cannot_be_read_is_no_empty_repository(tools
         assert "git fsck" in failed.value.hint
 
 
+@requirement("GIT-10")
+@pytest.mark.parametrize("tool", ["status", "log", "diff", "show", "branch", "stash", "conflicts", "tag"])
+async def test_a_repository_that_needs_a_newer_git_is_told_as_that(tools: Tools, repo: Path, tool: str) -> None:
+    git(repo, "config", "core.repositoryFormatVersion", "1")
+    git(repo, "config", "extensions.futureThing", "1")
+    with pytest.raises(ExecutionFailed, match=r"this git knows nothing of 'futurething', .*a newer git does"):
+        await tools(tool, repo_path="r")
+
+
+@requirement("GIT-08")
+async def test_an_author_without_end_costs_no_list(tools: Tools, repo: Path) -> None:
+    head, tree = said(repo, "rev-parse", "HEAD", "HEAD^{tree}").split()
+    author = f"{'n' * 200_000} <{'e' * 200_000}>"
+    content = f"tree {tree}\nparent {head}\nauthor {author} 1 +0000\ncommitter C <c@c> 1 +0000\n\nlong\n"
+    made = git(repo, "hash-object", "-t", "commit", "-w", "--stdin", stdin=content.encode()).decode().strip()
+    git(repo, "update-ref", "HEAD", made)
+    for found in ((await tools("log", repo_path="r"))["result"][0], (await tools("show", repo_path="r"))["commit"]):
+        assert found["author"].endswith("more characters]")
+        assert (found["message"], len(str(found)) < 20_000) == ("long", True)
+
+
 async def test_a_branch_with_names_that_may_not_be_written_is_told_so(tools: Tools, repo: Path) -> None:
     blob = said(repo, "rev-parse", "HEAD:a.txt")
     inner = git(repo, "mktree", stdin=f"100644 blob {blob}\tconfig\n".encode()).decode().strip()

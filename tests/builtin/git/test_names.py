@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.builtin.git.reading import as_argument, named, raw_name
+from clawft.builtin.told_names import named, raw_name, real_name
+from clawft.wire.visible import visible_text
 from tests.builtin.git.plain import EMAIL, NAME, Tools, git, save
 from tests.requirements import requirement
 
@@ -35,10 +36,16 @@ def content(top: bytes, name: bytes) -> str:
 
 
 @requirement("GIT-10")
-@given(st.binary(max_size=40) | st.text(alphabet="\\\\x5ce9é/", max_size=12).map(str.encode))
+@given(
+    st.binary(max_size=40)
+    | st.text(alphabet="\\\\x5ce9é/", max_size=12).map(str.encode)
+    | st.text(alphabet="⟨⟩U+27E80", max_size=24).map(str.encode)
+    | st.sampled_from(["⟨U+202E⟩", "⟨U+27E8⟩", "⟨⟨U+002F⟩⟩", "\u202e", "\r", "⟨U+D800⟩", "⟨U+FFFFFF⟩"]).map(str.encode)
+)
 def test_a_name_leads_back_to_its_file(raw: bytes) -> None:
     assert raw_name(named(raw)) == raw
-    assert os.fsencode(as_argument(named(raw))) == raw
+    assert os.fsencode(real_name(named(raw))) == raw
+    assert raw_name(visible_text(named(raw.replace(b"\0", b"")))[:400]) == raw.replace(b"\0", b"")
 
 
 @requirement("GIT-10")
@@ -46,6 +53,12 @@ def test_a_name_leads_back_to_its_file(raw: bytes) -> None:
 def test_a_name_that_is_plain_is_told_as_it_is(name: str) -> None:
     assert named(name.encode()) == name
     assert named(b"back\\slash\\x41") == "back\\slash\\x41"
+
+
+@requirement("FILE-03", "GIT-12")
+@pytest.mark.parametrize("code", ["0000", "002E", "002F", "005C", "D800", "110000"])
+def test_what_has_a_say_in_a_path_cannot_be_spelled(code: str) -> None:
+    assert real_name(f"⟨U+{code}⟩") == f"⟨U+{code}⟩"
 
 
 @requirement("GIT-07", "GIT-08", "GIT-09")
@@ -90,3 +103,10 @@ async def test_conflicts_tell_such_names_too(tools: Tools, repo: Path, odd: byte
     told = [each["path"] for each in (await tools("conflicts", repo_path="r"))["result"]]
     assert sorted(told) == sorted([TOLD, "caf\\x5cxe9.txt"])
     assert await tools("add", repo_path="r", paths=told) == {"paths": told}
+
+
+@requirement("GIT-10")
+@pytest.mark.slow
+async def test_a_repository_in_a_folder_of_such_a_name_is_found(tools: Tools, repo: Path) -> None:
+    repo.rename(repo.with_name(os.fsdecode(b"r\xff")))
+    assert (await tools("status", repo_path="r\\xff"))["branch"] == "main"

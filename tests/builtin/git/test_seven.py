@@ -180,6 +180,50 @@ async def test_a_file_that_became_a_folder_and_back(tools: Tools, repo: Path) ->
     assert said(repo, "status", "--porcelain") == ""
 
 
+@requirement("GIT-04")
+async def test_a_folder_that_became_a_link_and_back(tools: Tools, repo: Path) -> None:
+    (repo / "d").mkdir()
+    save(repo, **{"d/a": "1\n", "d/b": "2\n"})
+    (repo / "d").rename(repo / "moved")
+    (repo / "d").symlink_to("moved")
+    await tools("commit", repo_path="r", message="link", **WHO)
+    assert said(repo, "ls-files") == "a.txt\nb.txt\nd\nmoved/a\nmoved/b"
+    assert said(repo, "status", "--porcelain") == ""
+    (repo / "d").unlink()
+    (repo / "moved").rename(repo / "d")
+    await tools("commit", repo_path="r", message="folder", paths=["d", "moved"], **WHO)
+    assert said(repo, "ls-files") == "a.txt\nb.txt\nd/a\nd/b"
+
+
+@requirement("GIT-04")
+async def test_a_file_takes_the_place_of_a_folder_that_is_staged_and_back(tools: Tools, repo: Path) -> None:
+    (repo / "d").mkdir()
+    save(repo, **{"d/a": "1\n"})
+    (repo / "d" / "a").unlink()
+    (repo / "d" / "a").mkdir()
+    (repo / "d" / "a" / "deep").write_text("2\n")
+    await tools("add", repo_path="r", paths=["d/a/deep"])
+    assert said(repo, "ls-files") == "a.txt\nb.txt\nd/a/deep"
+
+
+@requirement("GIT-04", "GIT-07", "GIT-08")
+async def test_a_name_with_a_line_break_is_a_name(tools: Tools, repo: Path) -> None:
+    (repo / "two\nlines").write_text("x\n")
+    [entry] = (await tools("status", repo_path="r"))["result"]
+    assert await tools("add", repo_path="r", paths=[entry["path"]]) == {"paths": ["two\nlines"]}
+    await tools("commit", repo_path="r", message="odd", paths=["two\nlines"], **WHO)
+    assert [each["message"] for each in (await tools("log", repo_path="r", path="two\nlines"))["result"]] == ["odd"]
+    [line] = (await tools("blame", repo_path="r", file_path="two\nlines"))["result"]
+    assert line["content"] == "x"
+    assert (await tools("show", repo_path="r", file_path="two\nlines"))["content"] == "x\n"
+    (repo / "two\nlines").write_text("y\n")
+    assert [each["new_file"] for each in (await tools("diff", repo_path="r", paths=["two\nlines"]))["result"]] == [
+        "two\nlines"
+    ]
+    await tools("restore", repo_path="r", paths=["two\nlines"])
+    assert (repo / "two\nlines").read_text() == "x\n"
+
+
 @requirement("GIT-05", "test_git_branch_lists_default")
 async def test_branch_lists_local_and_remote_ones(tools: Tools, workspace: Path, repo: Path) -> None:
     git(repo, "branch", "topic/one")

@@ -136,6 +136,20 @@ async def test_who_waits_too_long_is_told_for_whom(workspace: Path, repo: Path) 
 
 
 @requirement("GIT-10")
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks on folders there")
+async def test_wefts_with_other_homes_take_turns_too(
+    workspace: Path, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repo / "new").write_text("")
+    with beside(HOLDING, str(repo / ".git")):
+        monkeypatch.setenv("CLAWFT_HOME", str(tmp_path / "another"))
+        with pytest.raises(ExecutionFailed, match=r"the turn of a weft with another home, and we waited 0\.2 s"):
+            await impatient(workspace)("add", repo_path="r", paths=["new"])
+        await impatient(workspace)("status", repo_path="r")
+    await impatient(workspace)("add", repo_path="r", paths=["new"])
+
+
+@requirement("GIT-10")
 async def test_who_only_reads_does_not_wait(workspace: Path, repo: Path) -> None:
     tools = impatient(workspace)
     with beside(HOLDING, str(repo / ".git")):

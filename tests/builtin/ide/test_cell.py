@@ -178,11 +178,9 @@ PLACED = '{"range":{"start":{"line":0,"character":0},"end":{"line":0,"character"
     [
         '{"id":1,"method":"workspace/configuration","params":17}',
         '{"id":1,"method":"window/workDoneProgress/create","params":[]}',
-        '{"method":"$/progress","params":null}',
         '{"method":"x","params":' + nested(TOO_DEEP) + "}",
-        PUBLISHED % '{"range":17}',
     ],
-    ids=["settings", "work", "progress", "deep", "diagnostics"],
+    ids=["settings", "work", "deep"],
 )
 async def test_one_that_says_what_is_no_message_is_ended_and_told(project: Path, said: str) -> None:
     (project / "says").write_text(said)
@@ -194,6 +192,38 @@ async def test_one_that_says_what_is_no_message_is_ended_and_told(project: Path,
                 await headless.get_diagnostics(file, 10_000)
             (project / "says").unlink()
             assert await headless.hover(file, Position(0, 0))
+    finally:
+        await headless.close()
+
+
+NOWHERE = '{"range":{"start":{"line":-1,"character":0},"end":{"line":-1,"character":0}},"message":"of the whole file"}'
+ODD = '{"range":17,"message":"odd"},17,{"range":17},' + PLACED.replace(
+    '"message"', '"severity":null,"code":{},"message"'
+)
+
+
+@requirement("IDE-09")
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (PUBLISHED % f"{NOWHERE},{PLACED}", ["of the whole file", "cut \ufffd"]),
+        (PUBLISHED % ODD, ["odd", "cut \ufffd"]),
+        ('{"method":"$/progress","params":null}', []),
+        (PUBLISHED.replace('"URI"', "17") % PLACED, []),
+    ],
+    ids=["nowhere", "odd", "progress", "no file"],
+)
+async def test_what_a_server_says_wrong_costs_neither_it_nor_the_rest(
+    project: Path, said: str, told: list[str]
+) -> None:
+    (project / "says").write_text(said)
+    headless = HeadlessIde(project)
+    file = str(project.resolve() / FILES[RUNS_NONE])
+    try:
+        found = await headless.get_diagnostics(file, 10_000 if told else 500)
+        assert [each.message for each in found.items] == told
+        assert all(each.range.start == Position(0, 0) for each in found.items)
+        assert await headless.hover(file, Position(0, 0))
     finally:
         await headless.close()
 

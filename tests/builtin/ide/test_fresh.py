@@ -12,7 +12,9 @@ import pytest
 
 from clawft.builtin.ide.lsp import settling
 from clawft.builtin.ide.lsp.backend import HeadlessIde
+from clawft.builtin.ide.lsp.messages import LspAction, LspEdit, LspWorkspaceEdit, uri_of
 from clawft.builtin.ide.lsp.rpc import CONTENT_MODIFIED, SERVER_CANCELLED
+from clawft.builtin.ide.lsp.server import LspServer
 from clawft.builtin.ide.model import FileEdit, Position, Range, TextEdit
 from clawft.errors import IdeFailed
 from tests.builtin.ide import puppet_server
@@ -158,3 +160,29 @@ async def test_a_server_that_does_not_come_up_is_not_left_running(puppet: Puppet
         await puppet.says()
     left = [each.cmdline() for each in psutil.Process().children(recursive=True)]
     assert not [words for words in left if any("bash-language-server" in word for word in words)]
+
+
+@requirement("IDE-08")
+@pytest.mark.parametrize("asked", ["textDocument/rename", "textDocument/codeAction"])
+async def test_what_a_server_answers_is_not_done_to_a_text_that_changed_meanwhile(
+    puppet: Puppet, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    file = str(puppet.folder.resolve() / "main.sh")
+    await puppet.ide.read(file)
+    change = LspWorkspaceEdit({uri_of(file): [LspEdit(TOP, "renamed ")]})
+
+    async def request(server: LspServer, method: str, *_: Any) -> Any:
+        assert method == asked
+        await puppet.edit()
+        return change if method == "textDocument/rename" else [LspAction("fix", edit=change)]
+
+    monkeypatch.setattr(LspServer, "request", request)
+    if asked == "textDocument/rename":
+        changes = await puppet.ide.rename(file, Position(0, 0), "renamed")
+    else:
+        [offered] = await puppet.ide.code_actions(file, TOP)
+        changes = offered.changes
+    with pytest.raises(IdeFailed, match="the text has version 2, not 1") as refused:
+        await puppet.ide.apply_edit(changes, save=True)
+    assert refused.value.kind == "stale"
+    assert (await puppet.ide.read(file)).text == "#\nx\n"

@@ -397,3 +397,17 @@ async def test_save_windows_and_open_editors(ask: Ask, editor: MockIde, main: Pa
     assert (await ask("open_editors")).structured_content["result"] == [{"path": "main.py", "dirty": True}]
     assert (await ask("save", path="main.py")).structured_content["dirty"] is False
     assert [each["id"] for each in (await ask("windows")).structured_content["result"]] == ["mock", "headless"]
+
+
+@requirement("IDE-08")
+async def test_a_text_is_formatted_as_it_was_when_that_was_asked(
+    ask: Ask, editor: MockIde, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def formatted(path: str) -> list[TextEdit]:
+        await editor.apply_edit([FileEdit(path, [TextEdit(HERE, "meanwhile")])])
+        return [TextEdit(HERE, "formatted")]
+
+    monkeypatch.setattr(editor, "format", formatted)
+    await ask("format", path="main.py")
+    [change] = next(call[1] for call in reversed(editor.calls) if call[0] == "apply_edit")
+    assert (change.edits[0].new_text, change.version) == ("formatted", editor.texts[change.path].version - 2)

@@ -181,8 +181,19 @@ def test_another_origin_gets_neither_headers_nor_body() -> None:
     sent = FetchRequest("POST", {"Authorization": "Bearer x"}, b"body")
     assert after_redirect(sent, 307, same_origin=True) == sent
     assert after_redirect(sent, 302, same_origin=True) == FetchRequest("GET", sent.headers)
-    assert after_redirect(sent, 307, same_origin=False) == FetchRequest("GET")
+    assert after_redirect(sent, 303, same_origin=False) == FetchRequest("GET")
     assert after_redirect(FetchRequest("HEAD"), 302, same_origin=True) == FetchRequest("HEAD")
+    assert after_redirect(FetchRequest("HEAD"), 303, same_origin=False) == FetchRequest("HEAD")
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+def test_what_changes_something_stays_what_it_is_or_is_not_sent(method: str) -> None:
+    sent = FetchRequest(method, {"X": "y"}, b"body")
+    for status in (301, 302, 307, 308):
+        assert after_redirect(sent, status, same_origin=True) == sent
+        with pytest.raises(LinkError, match=f"a {method} is redirected to another place, and not sent on there"):
+            after_redirect(sent, status, same_origin=False)
+    assert after_redirect(sent, 303, same_origin=True) == FetchRequest("GET", sent.headers)
 
 
 @requirement("WEB-02", "GUARD-04")

@@ -16,6 +16,9 @@ EVERYDAY = [
 ]
 
 ERASING = [
+    # loops
+    'for d in /usr /; do rm -rf "$d"; done',
+    'for d in build /; do rm -rf "${d}"; done',
     # awk, sed
     "awk 'BEGIN{system(\"rm -rf /\")}'",
     "awk 'BEGIN { \"rm -rf /\" | getline }'",
@@ -47,6 +50,19 @@ ERASING = [
     "git filter-branch --tree-filter 'rm -rf /' HEAD",
     "git grep -O'rm -rf /' x",
     "git difftool --extcmd='rm -rf /'",
+    # runners of projects
+    "cross-env CI=1 rm -rf /",
+    "watchexec -- rm -rf /",
+    "wsl rm -rf /",
+    "gdb --args rm -rf /",
+    "rustup run stable rm -rf /",
+    "pnpm dlx rm -rf /",
+    "yarn dlx rm -rf /",
+    "bun x rm -rf /",
+    "asdf exec rm -rf /",
+    "nodemon --exec 'rm -rf /'",
+    "chokidar '**/*.js' -c 'rm -rf /'",
+    "concurrently 'npm start' 'rm -rf /'",
     # archives, copies, pages
     "tar cf x y --checkpoint=1 --checkpoint-action=exec='rm -rf /'",
     "tar xf x --to-command='rm -rf /'",

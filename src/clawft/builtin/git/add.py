@@ -7,10 +7,10 @@ from msgspec import Meta, Struct
 from clawft.builtin.git import words
 from clawft.builtin.git.log import commit_of, head_of
 from clawft.builtin.git.page import lines_of
-from clawft.builtin.git.reading import raw_name
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.staging import line_of_embedded, stage
 from clawft.builtin.recipe import recipe
+from clawft.builtin.told_names import raw_name
 from clawft.errors import InvalidArguments
 
 TouchedPaths = Annotated[

@@ -14,9 +14,10 @@ from clawft.builtin.git import words
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.log import UNKNOWN, commit_of
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of, shorten
-from clawft.builtin.git.reading import as_argument, decoded
+from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
+from clawft.builtin.told_names import real_name
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 _HEAD = re.compile(rb"([0-9a-f]{40}(?:[0-9a-f]{24})?) \d+ (\d+)(?: \d+)?")
@@ -62,7 +63,7 @@ async def blame(
             await asyncio.to_thread(_check_folder, repo, file)
         commit = [await commit_of(repo, wanted)] if wanted else []
         part = f"-L{offset + 1},+{limit + 1}"
-        said = await repo.attempt("blame", "--porcelain", "--no-textconv", part, *commit, "--", as_argument(file))
+        said = await repo.attempt("blame", "--porcelain", "--no-textconv", part, *commit, "--", real_name(file))
     if said.code != 0:
         if _PAST_THE_END.search(said.err):
             return BlameResult([])
@@ -75,7 +76,7 @@ async def blame(
 def _check_folder(repo: Repo, file: str) -> None:
     """Blame alone follows a link in the place of a folder: PermissionDenied if that leads outside."""
     workspace = Path(os.path.realpath(repo.git.ctx.workspace))
-    folder = (repo.place.top / as_argument(file)).parent
+    folder = (repo.place.top / real_name(file)).parent
     with suppress(ExecutionFailed), confined(workspace, str(folder.relative_to(workspace)), repo.tool):
         pass  # what is not there, git tells better
 
@@ -90,7 +91,7 @@ def parse_blame(said: bytes) -> list[BlameLine]:
             content = shorten(decoded(line[1:].removesuffix(b"\r")))
             lines.append(BlameLine(number, commit.decode(), authors.get(commit) or UNKNOWN, content))
         elif line.startswith(b"author "):
-            authors[commit] = decoded(line[7:])
+            authors[commit] = shorten(decoded(line[7:]))
         elif found := _HEAD.fullmatch(line):
             commit, number = found[1], int(found[2])
     return lines

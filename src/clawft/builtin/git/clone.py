@@ -116,7 +116,7 @@ def target_of(git: Git, path: str, name: str = "target_path") -> Path:
     except ExecutionFailed:
         pass  # on the way something is missing: it will be made
     workspace = git.ctx.workspace.resolve()
-    target = Path(os.path.realpath(workspace / words.path(git.tool, name, path)))
+    target = Path(os.path.realpath(workspace / words.path(git.tool, name, words.word(git.tool, name, path))))
     refuse_steering_folder(git.tool, os.path.relpath(target, workspace))
     return target
 

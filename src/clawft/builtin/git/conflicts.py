@@ -6,11 +6,12 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, shorten
-from clawft.builtin.git.reading import decoded, named
+from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.settings import BOUNDS
 from clawft.builtin.git.unfinished import state_of
 from clawft.builtin.recipe import recipe
+from clawft.builtin.told_names import named
 
 STAGES = {"1": "base", "2": "ours", "3": "theirs"}
 

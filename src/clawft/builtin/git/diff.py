@@ -15,10 +15,11 @@ from clawft.builtin.git.hunks import Hunk
 from clawft.builtin.git.log import empty_tree, head_of
 from clawft.builtin.git.page import Limit, NextCursor, fitting, lines_of
 from clawft.builtin.git.patch import DiffReading, DiffSlice, FileDiff
-from clawft.builtin.git.reading import as_argument, decoded
+from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.settings import BOUNDS
 from clawft.builtin.recipe import recipe
+from clawft.builtin.told_names import real_name
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 Scope = Literal["all", "staged", "unstaged"]
@@ -118,7 +119,7 @@ async def changes(
     start = wanted.start
     read = DiffReading(DiffSlice(wanted.context, start.skip, wanted.limit, 0 if start.totals else BOUNDS.counts_bytes))
     submodules = [] if repo.trusted else ["--ignore-submodules=dirty"]
-    rest = [*submodules, *options, "--end-of-options", *ends, "--", *map(as_argument, where)]
+    rest = [*submodules, *options, "--end-of-options", *ends, "--", *map(real_name, where)]
     skipped = [f"--skip-to={os.fsdecode(start.name)}"] if start.name else []
     shape = [*COMMON, "--raw", "--patch", f"-U{wanted.context or 0}", "--inter-hunk-context=0", *skipped]
     said = await repo.attempt("--literal-pathspecs", "diff", *shape, *rest, hear=read.feed)

@@ -32,6 +32,11 @@ _REASONS: Sequence[KnownFailure] = (
         f"{_LIST} git takes what it likes",
     ),
     KnownFailure(r"your current branch '([^']*)' does not have any commits", "the branch '{0}' has no commits yet"),
+    KnownFailure(
+        r"unknown repository extensions? found:\s*(\S+)",
+        "this git knows nothing of '{0}', which the repository is made with",
+        "a newer git does",
+    ),
     KnownFailure(r"no such ref: HEAD", "the repository has no commits yet"),
     KnownFailure(
         r"usage: git diff",

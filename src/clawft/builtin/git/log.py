@@ -7,10 +7,11 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
 from clawft.builtin.git.failure import failed
-from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, no_cursor
-from clawft.builtin.git.reading import as_argument, decoded, records
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, no_cursor, shorten
+from clawft.builtin.git.reading import decoded, records
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
+from clawft.builtin.told_names import real_name
 from clawft.errors import ExecutionFailed, InvalidArguments
 from clawft.provider.keeps import FIRST
 
@@ -74,7 +75,7 @@ async def _check_commits(repo: Repo, revision: str) -> None:
 async def read_log(repo: Repo, tips: list[str], where: list[str], skip: int, count: int) -> list[LogEntry]:
     """Nothing before the first commit."""
     args = ("log", "-z", FORMAT, "--no-show-signature", "--no-color", "--no-mailmap", f"--skip={skip}", f"-n{count}")
-    said = await repo.attempt("--literal-pathspecs", *args, "--end-of-options", *tips, "--", *map(as_argument, where))
+    said = await repo.attempt("--literal-pathspecs", *args, "--end-of-options", *tips, "--", *map(real_name, where))
     if said.code == 0:
         return parse_log(said.out)
     if tips == ["HEAD"] and await head_of(repo) is None:
@@ -87,17 +88,26 @@ def parse_log(said: bytes) -> list[LogEntry]:
 
 
 def _entry(oid: str, author: str, email: str, when: str, parents: str, message: str) -> LogEntry:
-    return LogEntry(oid, author or UNKNOWN, message.strip("\n"), int(when or 0), email, parents.split())
+    who = shorten(author) or UNKNOWN
+    return LogEntry(oid, who, message.strip("\n"), int(when or 0), shorten(email), parents.split())
 
 
 async def head_of(repo: Repo) -> str | None:
     """The id of the commit that is checked out; None before the first. Raises ExecutionFailed if that is gone."""
     found = await try_commit(repo, "HEAD")
     if found is None and not await _is_unborn(repo):
+        await _check_readable(repo)
         raise ExecutionFailed(
             f"{repo.tool}: HEAD names no commit that is there", hint="the repository is damaged: `git fsck` says how"
         )
     return found
+
+
+async def _check_readable(repo: Repo) -> None:
+    """Raises ExecutionFailed if it takes another git to read anything of it."""
+    said = await repo.attempt("rev-parse", "--git-dir")
+    if "repository extension" in said.err:
+        repo.check(said)
 
 
 async def _is_unborn(repo: Repo) -> bool:
@@ -116,6 +126,7 @@ async def commit_of(repo: Repo, revision: str) -> str:
     """The id of the commit that a revision names."""
     found = await try_commit(repo, revision)
     if found is None:
+        await _check_readable(repo)
         raise InvalidArguments(
             f"{repo.tool}: unknown revision '{revision}'", hint="git__branch and git__log name what there is"
         )

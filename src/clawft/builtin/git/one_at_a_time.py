@@ -1,21 +1,22 @@
-"""Those who change a repository take turns, in this weft and with every other one of this home; readers never wait.
+"""Those who change a repository take turns, in this weft and with every other one; readers never wait.
 
 To stage and to commit are two steps on one index: what somebody else does between them would be in the commit. The turn
-is a lock on a file of ours, so it is free again however its holder ends.
+is a lock on a file of ours, which says whose it is, and one on a folder of the repository, for wefts with another home.
+Both are free again however their holder ends.
 """
 
 import asyncio
 import hashlib
 import os
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Literal
 from weakref import WeakValueDictionary
 
 from clawft.errors import Busy, ExecutionFailed
-from clawft.store.home import held, home, open_plain, private_dir
+from clawft.store.home import held, held_folder, home, open_plain, private_dir
 
 Part = Literal["files", "remotes"]
 """What is changed: index, work tree and branches; or what is known of remotes, which may take minutes.
@@ -23,6 +24,8 @@ Part = Literal["files", "remotes"]
 Who needs both takes the turn for remotes first.
 """
 
+LOCKED: Mapping[Part, str] = {"files": ".", "remotes": "objects"}
+"""The folder of the repository that is locked for each."""
 FOLDER = "git-turns"
 SLOTS = 4096
 """Files for all repositories there are. Two that share one wait for each other."""
@@ -42,14 +45,15 @@ async def alone(tool: str, repository: Path, part: Part, seconds: float) -> Asyn
         async with asyncio.timeout(seconds):
             await queue.acquire()
     except TimeoutError:
-        raise _busy(tool, file, seconds) from None
+        raise _busy(tool, _signed(file), seconds) from None
     try:
-        turn = await _turn(tool, file, max(0.0, end - time.monotonic()), seconds)
-        try:
+        with ExitStack() as locks:
+            turn = await _turn(tool, file, max(0.0, end - time.monotonic()), seconds)
+            locks.callback(os.close, turn)
+            for lock in await _everywhere(tool, repository / LOCKED[part], max(0.0, end - time.monotonic()), seconds):
+                locks.callback(os.close, lock)
             _sign(turn, f"{tool} of process {os.getpid()} in '{repository}'")
             yield
-        finally:
-            os.close(turn)
     finally:
         queue.release()
 
@@ -58,12 +62,22 @@ async def _turn(tool: str, file: Path, left: float, seconds: float) -> int:
     try:
         return await held(file, left)
     except Busy:
-        raise _busy(tool, file, seconds) from None
+        raise _busy(tool, _signed(file), seconds) from None
     except OSError as failure:
         raise ExecutionFailed(
             f"{tool}: no turn to change the repository can be had: {failure.strerror or failure}: '{file}'",
             hint="our own folder must be writable: weft doctor",
         ) from None
+
+
+async def _everywhere(tool: str, folder: Path, left: float, seconds: float) -> list[int]:
+    """Against wefts that do not see our file. Nothing where the folder is not there or cannot be locked."""
+    try:
+        return [await held_folder(folder, left)]
+    except Busy:
+        raise _busy(tool, "a weft with another home", seconds) from None
+    except OSError:
+        return []
 
 
 def _file_of(repository: Path, part: Part) -> Path:
@@ -88,8 +102,8 @@ def _signed(file: Path) -> str:
         return "another call"
 
 
-def _busy(tool: str, file: Path, seconds: float) -> ExecutionFailed:
+def _busy(tool: str, who: str, seconds: float) -> ExecutionFailed:
     return ExecutionFailed(
-        f"{tool}: the repository is busy: it is the turn of {_signed(file)}, and we waited {seconds:g} s",
+        f"{tool}: the repository is busy: it is the turn of {who}, and we waited {seconds:g} s",
         hint="nothing was changed: try again when that has ended; those who only read need not wait",
     )

@@ -12,8 +12,9 @@ from msgspec import Struct
 
 from clawft.builtin.git.hunks import Hunk, HunkPieces
 from clawft.builtin.git.page import shorten
-from clawft.builtin.git.reading import decoded, named
+from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.settings import BOUNDS
+from clawft.builtin.told_names import named
 
 STATUS = {
     "A": "Added",

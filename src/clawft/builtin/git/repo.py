@@ -11,6 +11,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from clawft.builtin.command_places import Turn, place
+from clawft.builtin.confine import real_path
 from clawft.builtin.git.cell import CellSurroundings, cell_now, surroundings_of
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.hostile_config import FIXED, ConfigFindings, GitWork, check, find, read_listing
@@ -59,7 +60,7 @@ class Git(Struct, frozen=True):
 
     def _find(self, path: str) -> "_Found":
         workspace = self.ctx.workspace
-        repository = find_repository(workspace, path, self.tool)
+        repository = find_repository(workspace, real_path(path, self.tool), self.tool)
         check_path(self.settings.manifest(), self.tool, repository.top, places(workspace))
         trusted = self._trusts(repository)
         if not trusted:

@@ -12,9 +12,10 @@ from clawft.builtin.git.diff import Context, DiffEntry, DiffPage, WithHunks, cha
 from clawft.builtin.git.diff_cursor import DiffCursor, DiffStart, read_start
 from clawft.builtin.git.log import LogEntry, commit_of, empty_tree, read_log
 from clawft.builtin.git.page import Limit, NextCursor, fitting, lines_of, offset_of, shorten
-from clawft.builtin.git.reading import as_argument, decoded
+from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
+from clawft.builtin.told_names import real_name
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 PROBE = 8000
@@ -68,7 +69,7 @@ async def show(
 
 
 async def content_of(repo: Repo, commit: str, file: str) -> bytes:
-    said = await repo.attempt("cat-file", "blob", f"{commit}:{as_argument(file)}")
+    said = await repo.attempt("cat-file", "blob", f"{commit}:{real_name(file)}")
     if said.code != 0:
         raise InvalidArguments(f"{repo.tool}: no file '{file}' in {commit[:12]}", hint="paths start at the top")
     if b"\0" in said.out[:PROBE]:

@@ -8,11 +8,12 @@ from msgspec import Struct
 
 from clawft.builtin.git.failure import unseen
 from clawft.builtin.git.hostile_config import untrusted
-from clawft.builtin.git.reading import decoded, named, raw_name
+from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Repo
 from clawft.builtin.git.settings import DRAFT
 from clawft.builtin.git.status import StatusRecord, read_status
 from clawft.builtin.git.unfinished import unresolved
+from clawft.builtin.told_names import named, raw_name
 from clawft.errors import InvalidArguments
 
 NO_FILTER = (b"unspecified", b"unset", b"set")
@@ -46,9 +47,10 @@ async def stage(repo: Repo, paths: Sequence[str] | None) -> Staged:
     if there:
         await _check_filters(repo, there)
     # Apart, and those that are gone first: a file that git does not see in its cell would count as one of them.
-    for how, names in (("--remove", gone), ("--add", there)):
+    # By force, as a link may stand in the place of their folder, and git looks at nothing behind one.
+    for how, names in ((["--force-remove"], gone), (["--add", "--replace"], there)):
         if names:
-            await repo.ask("update-index", "-z", how, "--stdin", stdin=b"\0".join(names) + b"\0", write=True)
+            await repo.ask("update-index", "-z", *how, "--stdin", stdin=b"\0".join(names) + b"\0", write=True)
     return _staged(known, chosen, changed)
 
 

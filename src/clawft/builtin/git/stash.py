@@ -18,6 +18,8 @@ from clawft.errors import ExecutionFailed
 
 Action = Literal["push", "list", "apply", "pop", "drop"]
 FIELDS = 3
+NOT_THERE = 1
+"""How `git rev-parse --verify` ends for what is not there; otherwise something is wrong."""
 
 
 class StashEntry(Struct, frozen=True):
@@ -89,8 +91,9 @@ async def _get_back(repo: Repo, action: str, index: int) -> list[str]:
 
 async def _list(repo: Repo) -> list[StashEntry]:
     exists = await repo.attempt("rev-parse", "--verify", "--quiet", "refs/stash")
-    if exists.code != 0:
+    if exists.code == NOT_THERE:
         return []
+    repo.check(exists)
     said = await repo.ask(
         "log", "-g", "-z", "--no-show-signature", "--format=tformat:%H%x00%gs%x00%ct", "refs/stash", "--"
     )

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page_of
-from clawft.builtin.git.reading import decoded, named, understood
+from clawft.builtin.git.reading import decoded, understood
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.run import GitOutput
 from clawft.builtin.recipe import recipe
+from clawft.builtin.told_names import named
 
 UNTRACKED = "untracked"
 CONFLICTED = "conflicted"

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
-from clawft.builtin.git.reading import named
 from clawft.builtin.git.repo import Repo
 from clawft.builtin.git.repository_paths import RepositoryPaths
+from clawft.builtin.told_names import named
 from clawft.errors import ExecutionFailed
 
 STATES = {

@@ -17,12 +17,9 @@ _PERSON = re.compile(r"[^\x00-\x1f\x7f<>]+")
 
 def word(tool: str, name: str, value: str, hint: str = "") -> str:
     """One line that is no option: a revision, a name, a pattern."""
-    _check(tool, name, value, BOUNDS.word_chars)
     if "\n" in value or "\r" in value:
         raise InvalidArguments(f"{tool}: '{name}' holds a line break", hint="one line only")
-    if value.startswith("-"):
-        raise InvalidArguments(f"{tool}: '{name}' begins with '-', so git could take it for an option", hint=hint)
-    return value
+    return _no_option(tool, name, value, hint)
 
 
 def revision(tool: str, name: str, value: str) -> str:
@@ -70,7 +67,7 @@ def person(tool: str, name: str, value: str) -> str:
 
 def path(tool: str, name: str, value: str) -> str:
     """A path relative to the top of the repository, by its text alone: `./a//b` is `a/b`; `.` is everything."""
-    word(tool, name, value, hint=f"a file of this name is './{value}'")
+    _no_option(tool, name, value, hint=f"a file of this name is './{value}'")
     found = normpath(value)
     if isabs(found) or found == ".." or found.startswith("../"):
         raise PermissionDenied(tool, f"'{value}' leads outside", hint="relative paths only; '.' is the top")
@@ -83,6 +80,13 @@ def paths(tool: str, values: Sequence[str]) -> list[str]:
     if len(values) > BOUNDS.paths:
         raise InvalidArguments(f"{tool}: {len(values)} paths, the bound is {BOUNDS.paths}", hint="name their folder")
     return [path(tool, "paths", value) for value in values]
+
+
+def _no_option(tool: str, name: str, value: str, hint: str) -> str:
+    _check(tool, name, value, BOUNDS.word_chars)
+    if value.startswith("-"):
+        raise InvalidArguments(f"{tool}: '{name}' begins with '-', so git could take it for an option", hint=hint)
+    return value
 
 
 def _check(tool: str, name: str, value: str, bound: int) -> None:

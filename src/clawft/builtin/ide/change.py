@@ -309,8 +309,9 @@ async def format_file(ide: Ide, path: FilePath, save: Save = False, window: Wind
     """Format a file with the formatter of the editor or the language server."""
     found = ide.find_writable(path)
     connection = await ide.route(found, window)
+    before = await ide.ask(connection, connection.read(found))
     edits = await ide.ask(connection, connection.format(found))
-    changes = [FileEdit(found, edits)] if edits else []
+    changes = [FileEdit(found, edits, before.version)] if edits else []
     return await _apply(ide, connection, changes, dry_run=not changes, save=save)
 
 

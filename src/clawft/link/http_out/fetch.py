@@ -32,6 +32,9 @@ TURN_SECONDS = 10.0
 """How long a large answer waits for those of others."""
 MAX_SENDERS = 256
 """Sites of which we know whether their large answers come."""
+ELSEWHERE = "nothing was done there: call that address itself, if you trust it"
+PROBE_BYTES = 8192
+"""A null byte among the first of these means: not a text."""
 AGENT = "clawft"
 
 MAX_CHARSET = 40
@@ -46,7 +49,10 @@ CHARSETS = (
 """What pages are written in. Python knows more: some take hours for a megabyte, some give what is no text."""
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_BECOMES_GET = frozenset({301, 302, 303})
+_SEE_OTHER = 303
+_BECOMES_GET = frozenset({301, 302})
+"""Of a POST, as everybody does it; other methods stay what they are."""
+_ONLY_LOOK = frozenset({"GET", "HEAD", "OPTIONS"})
 _GZIP = 16 + zlib.MAX_WBITS
 
 Judge = Callable[[str, Sequence[str]], None]
@@ -59,6 +65,8 @@ class FetchBounds(Struct, frozen=True):
     timeout_s: float = 30.0
     """For everything, redirects included."""
     redirects: int = 5
+    connect_s: float | None = None
+    """For a connection alone; as long as for everything if left out."""
 
 
 class FetchRequest(Struct, frozen=True):
@@ -115,17 +123,25 @@ async def _follow(url: "URL", judge: Judge, outgoing: FetchRequest, bounds: Fetc
         status, target = answer
         if not bounds.redirects:
             raise LinkError(f"it redirects to {mask_url(str(target))}, where we do not go")
-        outgoing = after_redirect(outgoing, status, same_origin=target.origin() == url.origin())
+        try:
+            outgoing = after_redirect(outgoing, status, same_origin=target.origin() == url.origin())
+        except LinkError as elsewhere:
+            raise LinkError(f"{mask_url(str(target))}: {elsewhere.message}", hint=ELSEWHERE) from None
         url = target
     raise LinkError(f"{mask_url(str(url))}: more than {bounds.redirects} redirects")
 
 
 def after_redirect(outgoing: FetchRequest, status: int, *, same_origin: bool) -> FetchRequest:
-    """What is sent to the next hop: another origin gets neither our headers nor our body."""
-    headers: Mapping[str, str] = outgoing.headers if same_origin else {}
-    if (status in _BECOMES_GET and outgoing.method != "HEAD") or not same_origin:
-        return FetchRequest("HEAD" if outgoing.method == "HEAD" else "GET", headers)
-    return FetchRequest(outgoing.method, headers, outgoing.body)
+    """What is sent to the next hop: another origin gets neither our headers nor our body. Raises LinkError where it is
+    to get what a body or a change was meant for.
+    """
+    method = outgoing.method
+    if status == _SEE_OTHER or (status in _BECOMES_GET and method == "POST"):
+        method = "HEAD" if method == "HEAD" else "GET"
+    if not same_origin and method not in _ONLY_LOOK:
+        raise LinkError(f"a {method} is redirected to another place, and not sent on there")
+    kept = method == outgoing.method and same_origin
+    return FetchRequest(method, outgoing.headers if same_origin else {}, outgoing.body if kept else b"")
 
 
 async def _hop(
@@ -147,7 +163,7 @@ async def _hop(
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 trust_env=False,
-                timeout=aiohttp.ClientTimeout(total=bounds.timeout_s),
+                timeout=aiohttp.ClientTimeout(total=bounds.timeout_s, connect=bounds.connect_s),
             ) as session,
             session.request(
                 outgoing.method, url, headers=headers, data=outgoing.body or None, allow_redirects=False
@@ -234,11 +250,16 @@ async def _read(response: "ClientResponse", limit: int) -> FetchedAnswer:
         url=str(response.url),
         status=response.status,
         headers=tuple((name, legible(value)) for name, value in response.headers.items()),
-        content_type=legible(response.content_type),
+        content_type=legible(response.content_type) if response.headers.get("Content-Type") else kind_of(body.data),
         charset=response.charset or "",
         body=bytes(body.data),
         truncated=body.full,
     )
+
+
+def kind_of(body: bytes | bytearray) -> str:
+    """Of a body that nobody has named a kind for: many servers leave it out, with errors above all."""
+    return "application/octet-stream" if b"\0" in body[:PROBE_BYTES] else "text/plain"
 
 
 _senders: dict[str, LinkSender] = {}

@@ -27,7 +27,7 @@ _PLAIN_WRAPPERS: tuple[str, ...] = tuple(
     " xargs gxargs unshare nsenter strace ltrace caffeinate systemd-run parallel fakeroot firejail unbuffer rlwrap"
     " watch entr xvfb-run dbus-run-session torsocks proxychains proxychains4 npx bunx setpriv prlimit linux32 linux64"
     " valgrind catchsegv ssh-agent tini dumb-init proot capsh cpulimit numactl softlimit chpst daemonize eatmydata"
-    " choom uclampset chronic catatonit winpty runuser".split()
+    " choom uclampset chronic catatonit winpty runuser cross-env cross-env-shell watchexec wsl".split()
 )
 _WRAPPERS_WITH_OPERAND: tuple[str, ...] = tuple(
     "timeout gtimeout chroot flock chrt taskset gosu su-exec ssh setarch script sg setuidgid s6-setuidgid faketime"
@@ -47,6 +47,8 @@ SUBCOMMANDS: dict[str, int] = {
     "alacritty -e": 0,
     "gnome-terminal --": 0,
     "bwrap --": 0,
+    "gdb --args": 0,
+    "rustup run": 1,
     "screen -dm": 0,
     "screen -dms": 1,
     "tmux new-session": 0,
@@ -56,7 +58,10 @@ SUBCOMMANDS: dict[str, int] = {
     "tmux split-window": 0,
     "npm exec": 0,
     "pnpm exec": 0,
+    "pnpm dlx": 0,
     "yarn exec": 0,
+    "yarn dlx": 0,
+    "bun x": 0,
     "uv run": 0,
     "poetry run": 0,
     "pipenv run": 0,
@@ -66,6 +71,7 @@ SUBCOMMANDS: dict[str, int] = {
     "bundle exec": 0,
     "conda run": 0,
     "mise exec": 0,
+    "asdf exec": 0,
     "direnv exec": 1,
     "rbenv exec": 0,
     "pyenv exec": 0,
@@ -107,7 +113,7 @@ CARRIERS: tuple[Carrier, ...] = (
     Carrier("eval ssh watch parallel", "shell", operands="joined"),
     Carrier("trap", "shell", operands="first"),
     Carrier("alias", "setting", operands="all"),
-    Carrier("tmux hyperfine entr parallel screen", "shell", operands="all"),
+    Carrier("tmux hyperfine entr parallel screen concurrently", "shell", operands="all"),
     Carrier("at batch newgrp", "shell", stdin=True),
     Carrier("crontab", "cron", stdin=True),
     # ── options of everyday programs ──
@@ -126,6 +132,7 @@ CARRIERS: tuple[Carrier, ...] = (
     Carrier("nc ncat netcat", "shell", options="-e -c --exec --sh-exec --lua-exec"),
     Carrier("socat", "setting", operands="all"),
     Carrier("xterm", "shell", options="-e"),
+    Carrier("nodemon chokidar", "shell", options="-x -c --exec --command"),
     Carrier("go", "shell", options="-exec -toolexec"),
     Carrier("cargo", "shell", options="-s", under="watch"),
     Carrier("cargo", "setting", options="--config"),

@@ -25,8 +25,8 @@ _IN_QUOTES = re.compile(r"[^\"\\`$]+")
 _BLANK = re.compile(r"(?:[^\S\n]|\\\n)+")
 _REDIRECT = re.compile(r"(\d{0,4})(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>)|(&>>|&>)")
 _OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|\|&|[;&|\n()]")
-_EACH = '"$@"'
-"""All that was given, and for all its quotes not one word."""
+_EACH = re.compile(r'"\$(?:@|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})"')
+"""All that was given, or all that a loop goes through: for all its quotes not one word."""
 _BACKTICKS = re.compile(r"([^`\\]*(?:\\.[^`\\]*)*)`?", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
 _DELIMITER = re.compile(r"[ \t]*((?:'[^']*'|\"[^\"]*\"|\\.|[^ \t\n;&|<>()'\"\\])+)")
@@ -153,7 +153,7 @@ class Lexer:
                 fields[-1].append(self._process(sink=char == ">"))
             elif char.isspace() or char in ";&|<>()":
                 break
-            elif char == "$" or self.text.startswith(_EACH, self.at):
+            elif char == "$" or (char == '"' and self._is_each()):
                 first, *others = self._each() if char == '"' else self._dollar(quoted=False)
                 fields[-1].append(first)
                 fields.extend([other] for other in others)
@@ -168,6 +168,11 @@ class Lexer:
         # A field that expanded to nothing is no word, unless there were quotes to hold its place.
         joined = tuple(text for at, field in enumerate(fields, 1) if (text := "".join(field)) or at in quoted)
         return Word(tuple(piece for field in joined for piece in braces(field)) if has_brace else joined)
+
+    def _is_each(self) -> bool:
+        found = _EACH.match(self.text, self.at)
+        name = (found[1] or found[2]) if found else None
+        return found is not None and (name is None or name in self.shared.loops)
 
     def _each(self) -> list[str]:
         self.at += 1

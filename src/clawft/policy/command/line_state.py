@@ -11,12 +11,15 @@ _UNKNOWN = re.compile(r"\$\{([A-Za-z_]\w*)\}")
 
 
 class LineState:
-    """Variables set so far, files opened to stay open, the folder it changed to, how much work it made."""
+    """Variables set so far, and which of them go through many words; files opened to stay open, the folder it changed
+    to, how much work it made.
+    """
 
-    __slots__ = ("commands", "expanded", "folder", "known", "opened", "tokens")
+    __slots__ = ("commands", "expanded", "folder", "known", "loops", "opened", "tokens")
 
     def __init__(self) -> None:
         self.known: dict[str, str] = {}
+        self.loops: set[str] = set()
         self.opened: dict[str, str] = {}
         self.folder = ""
         self.expanded = 0

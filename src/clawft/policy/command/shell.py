@@ -229,3 +229,4 @@ class _Sequence:
             self._cases = max(0, self._cases - 1)
         elif len(words) > 3 and words[2] == "in":
             self._lexer.shared.known[words[1]] = " ".join(words[3:])
+            self._lexer.shared.loops.add(words[1])

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from clawft.builtin.confine import confined
 from clawft.builtin.file import replace_file
@@ -194,8 +196,9 @@ class HeadlessIde:
         server, document = await self._servers.open(path)
         await self._servers.look_again(server, now=True)
         await server.settled(document, RENAME_SECONDS)
+        versions = _versions(server)
         said = await self._at("rename", path, position, messages.WORKSPACE_EDIT, {"newName": new_name})
-        return messages.file_edits(said)
+        return _meant_for(versions, messages.file_edits(said))
 
     async def _at(self, what: str, path: str, position: Position, kind: Any, more: dict[str, Any] | None = None) -> Any:
         server, document = await self._servers.open(path)
@@ -213,9 +216,10 @@ class HeadlessIde:
             "range": messages.plain(place),
             "context": {"diagnostics": [_as_lsp(each) for each in near]},
         }
+        versions = _versions(server)
         said: list[messages.LspAction] = await server.request("textDocument/codeAction", asked, messages.ACTIONS) or []
-        whole = [await self._resolved(server, each) for each in said[:MAX_ACTIONS]]
-        return [each for each in map(messages.action, whole) if each.changes]
+        whole = [messages.action(await self._resolved(server, each)) for each in said[:MAX_ACTIONS]]
+        return [replace(each, changes=_meant_for(versions, each.changes)) for each in whole if each.changes]
 
     async def _resolved(self, server: LspServer, offer: messages.LspAction) -> messages.LspAction:
         provider: Any = server.capabilities.get("codeActionProvider")
@@ -263,6 +267,16 @@ class HeadlessIde:
 
     def overtaken(self) -> list[str]:
         return [each.path for each in self._servers.documents() if each.is_overtaken]
+
+
+def _versions(server: LspServer) -> Mapping[str, int]:
+    """Of the texts that the server has of us now."""
+    return {each.path: each.version for each in server.documents.all()}
+
+
+def _meant_for(versions: Mapping[str, int], changes: Sequence[FileEdit]) -> list[FileEdit]:
+    """What a server answered is about the texts it was asked about, whatever others make of them meanwhile."""
+    return [replace(each, version=versions.get(each.path)) for each in changes]
 
 
 async def _quietly(asked: Awaitable[Any]) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from clawft.builtin.ide.model import (
     Action,
@@ -15,6 +15,7 @@ from clawft.builtin.ide.model import (
     FileEdit,
     HoverInfo,
     Location,
+    Position,
     Range,
     SymbolInfo,
     TextEdit,
@@ -24,6 +25,7 @@ from clawft.builtin.ide.model import (
 MAX_MESSAGE_CHARS = 16 * 1024
 """Of one diagnostic; a longer one is cut, and says so."""
 MAX_HOVER_CHARS = 32 * 1024
+_BEGINNING = Range(Position(0, 0), Position(0, 0))
 
 
 def uri_of(path: str) -> str:
@@ -43,14 +45,21 @@ def path_of(uri: str) -> str:
 class LspDiagnostic(Struct):
     range: Range
     message: str
-    severity: int = 1
+    severity: int | None = 1
     source: str | None = None
-    code: int | str | None = None
+    code: Any = None
+
+
+class _Said(Struct):
+    """What counts of a diagnostic, whatever else it has."""
+
+    message: str
 
 
 class PublishedDiagnostics(Struct):
     uri: str
-    diagnostics: list[LspDiagnostic]
+    diagnostics: list[Raw]
+    """Read one by one: a server that gets one of them wrong has said the others all the same."""
     version: int | None = None
 
 
@@ -81,7 +90,7 @@ class SettingsRequest(Struct):
 
 class PulledReport(Struct):
     kind: str = "full"
-    items: list[LspDiagnostic] = []
+    items: list[Raw] = []
 
 
 class LspLocation(Struct, rename="camel"):
@@ -148,9 +157,25 @@ ACTIONS: Any = list[LspAction] | None
 """What a server may answer; null is an answer, too."""
 
 
+def diagnostics(said: Iterable[Raw], path: str) -> list[Diagnostic]:
+    return [found for each in said if (found := _read_diagnostic(each, path)) is not None]
+
+
+def _read_diagnostic(raw: Raw, path: str) -> Diagnostic | None:
+    """One whose place cannot be read is told at the beginning of the file; one that says nothing is left out."""
+    try:
+        return diagnostic(msgspec.json.decode(raw, type=LspDiagnostic, strict=False), path)
+    except msgspec.ValidationError:
+        pass
+    try:
+        return diagnostic(LspDiagnostic(_BEGINNING, msgspec.json.decode(raw, type=_Said).message), path)
+    except msgspec.ValidationError:
+        return None
+
+
 def diagnostic(said: LspDiagnostic, path: str) -> Diagnostic:
     severity = DiagnosticSeverity(said.severity) if said.severity in (1, 2, 3, 4) else DiagnosticSeverity.ERROR
-    code = None if said.code is None else str(said.code)
+    code = str(said.code) if isinstance(said.code, int | str) else None
     return Diagnostic(said.range, severity, _cut(said.message, MAX_MESSAGE_CHARS), said.source, code, path)
 
 

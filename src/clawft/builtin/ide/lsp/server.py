@@ -247,6 +247,12 @@ class LspServer:
     # ── what the server says ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _hear(self, method: str, params: Raw) -> None:
+        try:
+            self._take(method, params)
+        except msgspec.ValidationError as wrong:  # it goes on all the same, and so do we
+            log.debug("%s: %s in a form we do not know: %s", self.spec.name, method, wrong)
+
+    def _take(self, method: str, params: Raw) -> None:
         if method == "textDocument/publishDiagnostics":
             said = msgspec.json.decode(params, type=PublishedDiagnostics, strict=False)
             if self._settling.publish(said, self._loop.time()):

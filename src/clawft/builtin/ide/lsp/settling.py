@@ -1,9 +1,13 @@
 """Does what a language server has said describe its texts as they are? Pure: whoever tells or asks says when."""
 
+from collections.abc import Sequence
+
+from msgspec import Raw
+
 from clawft.builtin.ide.lsp import messages
 from clawft.builtin.ide.lsp.documents import TextDocument
 from clawft.builtin.ide.lsp.file_diagnostics import MAX_OF_ONE, FileDiagnostics, KnownDiagnostics
-from clawft.builtin.ide.lsp.messages import LspDiagnostic, PublishedDiagnostics
+from clawft.builtin.ide.lsp.messages import PublishedDiagnostics
 
 QUIET_SECONDS = 0.3
 """A server that says nothing for this long has settled, where it does not tell versions."""
@@ -65,8 +69,8 @@ class Settling:
         self.keep(path, said.diagnostics, said.version, now)
         return True
 
-    def keep(self, path: str, said: list[LspDiagnostic], version: int | None, now: float) -> None:
-        items = [messages.diagnostic(each, path) for each in said[:MAX_OF_ONE]]
+    def keep(self, path: str, said: Sequence[Raw], version: int | None, now: float) -> None:
+        items = messages.diagnostics(said[:MAX_OF_ONE], path)
         self.known.keep(path, FileDiagnostics(items, version, now))
 
     # ── what follows ─────────────────────────────────────────────────────────────────────────────────────────────────
