@@ -4,6 +4,7 @@ import asyncio
 import gc
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from weakref import ref
 
 import pytest
 from aiohttp.client_proto import ResponseHandler
@@ -250,3 +251,37 @@ async def cancelled(link: HttpLink) -> None:
     await asyncio.wait({asking}, timeout=0.1)
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
+
+
+class Ear:
+    """Holds the link that it hears, as a session does."""
+
+    def __init__(self, url: str) -> None:
+        self.link = HttpLink(url)
+
+    async def open(self) -> None:
+        await self.link.open(self._heard, self._lost)
+        await self.link.request(HELLO)
+        await self.link.notify("notifications/initialized")
+
+    def _heard(self, message: object, stream: int | None) -> None:
+        pass
+
+    def _lost(self, error: LinkError) -> None:
+        pass
+
+
+@requirement("LINK-20")
+async def test_a_link_that_is_closed_holds_nobody_who_has_heard_it() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        async with asyncio.timeout(PATIENCE_S), raw_site(half_an_answer) as site:
+            ear = Ear(site.url)
+            await ear.open()
+            await ear.link.close()
+            held = ref(ear)
+            del ear
+            assert held() is None
+    finally:
+        gc.enable()
