@@ -7,12 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from clawft.gateway.conversation import Conversation
+from clawft.gateway.http.answer import HttpAnswer
 from clawft.gateway.http.sessions import MAX_SESSIONS, Sessions
 from clawft.gateway.http.streams import EventStream
 from clawft.link import asgi
 from clawft.model import Call, Caller, Reply
 from tests.gateway.asgi_client import Http, http
 from tests.gateway.support import Demo, echo, serving
+from tests.gateway.test_changes import Notebook
 from tests.gateway.test_http_sessions import TOKEN, busy
 from tests.requirements import requirement
 
@@ -79,3 +81,17 @@ async def test_sessions_that_gave_way_to_others() -> None:
     assert alive(Conversation) == before + MAX_SESSIONS
     sessions.close()
     assert alive(Conversation) == before
+
+
+@requirement("QUAL-12", "RES-06")
+async def test_what_is_watched_keeps_nothing_of_the_request_for_it() -> None:
+    """Which is a connection with all that came on it, and a thousand of them for one session."""
+    notebook = Notebook()
+    notebook.says.set()
+    before = alive(HttpAnswer)
+    async with http(serving(notebook)) as client:
+        session = await client.initialize()
+        for n in range(5):
+            await session.send("resources/subscribe", {"uri": f"x://{n}"}).whole()
+        assert len(notebook.ears) == 5
+        assert alive(HttpAnswer) == before

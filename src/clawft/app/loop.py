@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 
 from clawft.errors import ClawftError
 
-GC_THRESHOLDS = (50_000, 20, 20)
-"""Calls make many short-lived objects and hardly any cycles: the default looks for them far too often."""
+GC_THRESHOLDS = (10_000, 10, 5)
+"""Calls make many short-lived objects and hardly any circles: the default looks for them far too often. Not much more
+seldom than this, though: what waits in a circle, or has become old there, is memory that only grows."""
 
 THREADS_SECONDS = 1.0
 """What work in threads gets when all else has ended; it had its time before."""

@@ -96,8 +96,9 @@ class LineReader(asyncio.Protocol):
         self._hand_over(rest)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._turn is not None:
-            self._turn.end()
+        turn, self._turn, self._transport = self._turn, None, None
+        if turn is not None:
+            turn.end()
         self._over = True
         self._end_when_done()
 
@@ -146,8 +147,16 @@ class LineReader(asyncio.Protocol):
         self._end_when_done()
 
     def _end_when_done(self) -> None:
-        if self._over and not self._held and not self.ended.done():
+        if not self._over or self._held:
+            return
+        if self._transport is None:  # nothing more comes: who heard it holds us, and is held no longer
+            self._accept, self._blank = _unheard, None
+        if not self.ended.done():
             self.ended.set_result(None)
+
+
+def _unheard(line: bytes | TooLong) -> None:
+    pass
 
 
 class _LineTurn(Turn):
@@ -214,6 +223,16 @@ class LineWriter(asyncio.BaseProtocol):
             return False
         return write_at_once(join_lines([message]), self._descriptor, self._transport)
 
+    @property
+    def lags(self) -> bool:
+        """Does the other side not keep up, and is counted for it?"""
+        return self._taker is not None and self._taker.size > 0
+
+    def wait_more(self, size: int) -> None:
+        """So much came just now for one that lags."""
+        if self._taker is not None and self._taker.size:
+            self._taker.wait(size)
+
     def unread(self) -> int:
         """Bytes that the other side has not taken yet."""
         return self._waiting + (self._transport.get_write_buffer_size() if self._transport else 0)
@@ -252,6 +271,7 @@ class LineWriter(asyncio.BaseProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unblock()
+        self._taker = None  # which holds whoever writes
         self._paused = False
         self._drained.set()
         if not self.broken.done():

@@ -74,8 +74,7 @@ class StreamLink:
         pipes = child.pipes
         grow(*(pipe.fileno() for pipe in (pipes.stdin, pipes.stdout) if pipe is not None))
         self._writer = LineWriter()
-        self._unread = Taker(self._writer.unread, self._give_way, is_held_up=self._is_held_up)
-        self._writer.count_for(self._unread)
+        self._writer.count_for(Taker(self._writer.unread, self._give_way, is_held_up=self._is_held_up))
         self._stdin, _ = await self._loop.connect_write_pipe(lambda: self._writer, handed_over(pipes.stdin, self._loop))
         self._writer.attach(self._stdin)
         self._reader = reader = LineReader(self._accept, self._limit, self._heard_nothing, in_turn=True)
@@ -113,7 +112,7 @@ class StreamLink:
                 patience.end()
 
     def _backlog(self) -> str:
-        return f", and {self._writer.unread()} bytes wait on its input" if self._unread.size else ""
+        return f", and {self._writer.unread()} bytes wait on its input" if self._writer.lags else ""
 
     def post(self, rest: bytes, waiter: Waiter[Response | Failure]) -> bytes:
         id = self._open(waiter)
@@ -147,8 +146,8 @@ class StreamLink:
         """It does not keep up, and this came just now."""
         if self._writer.unread() > MAX_UNREAD_BYTES:
             self._give_up(f"{MAX_UNREAD_BYTES} bytes wait")
-        elif self._unread.size:
-            self._unread.wait(size)
+        else:
+            self._writer.wait_more(size)
 
     def _is_held_up(self) -> bool:
         """While we do not read what it writes, it may wait for that and read nothing itself."""
@@ -173,6 +172,13 @@ class StreamLink:
             output.close()
         if self.child is not None:
             self.child.close_pipes()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Of those who hold us: what is over is gone at once, and does not wait for the collector."""
+        self._incoming = self._lost = _unheard
+        if self._broken is not None:
+            self._broken.__traceback__ = None  # everybody whom it has reached
 
     def _drop_input(self) -> None:
         """What it did not read, nobody will."""
@@ -313,6 +319,10 @@ _BLANK_BYTES = 100
 """To pass over a line with nothing on it takes as long as so many bytes of one that has something."""
 _LAST_WORDS_SECONDS = 0.05
 """Stderr and the exit status may arrive just after stdout has closed."""
+
+
+def _unheard(*_: object) -> None:
+    pass
 
 
 def _noisy(line: bytes) -> str:

@@ -157,6 +157,7 @@ class Upstream:
         await self._close_session()
         self._surroundings.slots.leave(self)
         self.lists.leave()
+        self.gate.let_go()
         if self.state is not ServerState.DISABLED:
             self._move(ServerEvent.DISABLE)
 

@@ -1,10 +1,13 @@
 """What one connection bears: broken framing, crumbs, and answers nobody has asked for."""
 
 import asyncio
+import gc
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from weakref import ref
 
 import pytest
+from aiohttp.client_proto import ResponseHandler
 
 from clawft.errors import LinkError
 from clawft.link.base import OutgoingRequest
@@ -208,3 +211,77 @@ async def test_who_leaves_before_the_answer_was_reached() -> None:
     async with linked(vice) as (link, _):
         with pytest.raises(LinkError, match="/mcp broke off: it closed the connection before its answer was whole"):
             await link.request(CALL)
+
+
+async def half_an_answer(asked: Asked) -> None:
+    await asked.write(CHUNKED + chunk(b"{"))
+
+
+async def two_answers(asked: Asked) -> None:
+    await asked.write(framed(message(asked.id, "one")) + framed(message(asked.id, "two")))
+
+
+async def no_answer(asked: Asked) -> None:
+    await asked.write(b"")
+
+
+@requirement("LINK-20")
+@pytest.mark.parametrize("vice", [half_an_answer, two_answers, no_answer])
+async def test_a_connection_that_has_ended_is_gone_at_once(vice: Vice) -> None:
+    """Without the collector, which seldom looks at what has become old: there is no circle to be found."""
+    gc.collect()
+    gc.disable()
+    try:
+        before = connections()
+        async with linked(vice) as (link, _):
+            await cancelled(link)
+        assert connections() <= before
+    finally:
+        gc.enable()
+
+
+def connections() -> set[int]:
+    """All there are in this process, those of other tests among them."""
+    return {id(each) for each in gc.get_objects() if isinstance(each, ResponseHandler)}
+
+
+async def cancelled(link: HttpLink) -> None:
+    """What came of it is let go, and with it whatever it ran through."""
+    asking = asyncio.ensure_future(link.request(CALL))
+    await asyncio.wait({asking}, timeout=0.1)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+
+
+class Ear:
+    """Holds the link that it hears, as a session does."""
+
+    def __init__(self, url: str) -> None:
+        self.link = HttpLink(url)
+
+    async def open(self) -> None:
+        await self.link.open(self._heard, self._lost)
+        await self.link.request(HELLO)
+        await self.link.notify("notifications/initialized")
+
+    def _heard(self, message: object, stream: int | None) -> None:
+        pass
+
+    def _lost(self, error: LinkError) -> None:
+        pass
+
+
+@requirement("LINK-20")
+async def test_a_link_that_is_closed_holds_nobody_who_has_heard_it() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        async with asyncio.timeout(PATIENCE_S), raw_site(half_an_answer) as site:
+            ear = Ear(site.url)
+            await ear.open()
+            await ear.link.close()
+            held = ref(ear)
+            del ear
+            assert held() is None
+    finally:
+        gc.enable()

@@ -37,8 +37,8 @@ async def pauses_between(held_seconds: float, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    stream = NoticeStream("http://localhost/mcp", once, lose)
-    await stream.start()
+    stream = NoticeStream("http://localhost/mcp")
+    await stream.start(once, lose)
     await enough.wait()
     await stream.stop()
     assert bool(stream.broken) is (held_seconds < MAX_RETRY_SECONDS)

@@ -195,25 +195,28 @@ class Resources:
     async def _watch(self, uri: str, by: Reader, changed: TellChange) -> Callable[[], None]:
         wrapped = uris.unwrap(uri)
         whose, native = wrapped or ("", uri)
-        asked = "" if wrapped is None else uri
+        asked, caller = "" if wrapped is None else uri, by.caller
 
         def heard(known: RegisteredProvider, changed_uri: str, more: Mapping[str, Raw]) -> None:
-            """What is watched, or a part of it; spelled as it is now."""
-            spell = self._spell(known, by.caller, native, asked) or _as_it_is
+            """What is watched, or a part of it; spelled as it is now.
+
+            Kept as long as it is watched, and so without the way to ask: that is the connection of one request.
+            """
+            spell = self._spell(known, caller, native, asked) or _as_it_is
             changed(spell(changed_uri), more)
 
-        for known, provider in self._asked(native, by.caller):
+        for known, provider in self._asked(native, caller):
             if whose not in ("", known.owner):
                 continue
             if tells(provider):
                 if isinstance(provider, AskingResources) and provider.may_have(native):
                     await self._sides.ensure(_use(known, native, by))
-                release = await provider.watch_resource(native, by.caller, partial(heard, known))
+                release = await provider.watch_resource(native, caller, partial(heard, known))
                 if release is not None:
                     return release
             elif whose:
-                return self._watch_others(native, by.caller, partial(heard, known))
-        return self._watch_others(uri, by.caller, changed)
+                return self._watch_others(native, caller, partial(heard, known))
+        return self._watch_others(uri, caller, changed)
 
     def _watch_others(self, uri: str, caller: Caller, changed: TellChange) -> Callable[[], None]:
         """Everyone else simply says what has changed."""

@@ -144,11 +144,11 @@ class _Bounded(ResponseHandler):
         if self._untaken():
             self.abort()
         else:
-            self._break_off("we have closed the connection")
+            self._close_up()
             super().close()
 
     def abort(self) -> None:
-        self._break_off("we have closed the connection")
+        self._close_up()
         super().abort()
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -161,6 +161,7 @@ class _Bounded(ResponseHandler):
         if rest and self.transport is not None:
             super().data_received(rest)
         super().connection_lost(exc)
+        self._reading = self._answered = None  # parsers, which hold us: the collector would have to part us
         self._ended = self._ended or time.monotonic()
 
     def _is_unheard(self) -> bool:
@@ -191,6 +192,11 @@ class _Bounded(ResponseHandler):
     def set_exception(self, exc: Any, exc_cause: Any = None) -> None:
         super().set_exception(exc, exc_cause or exc)
         self._break_off(reason(exc) if isinstance(exc, HttpProcessingError) else str(exc))
+
+    def _close_up(self) -> None:
+        """It is us who end it: nobody reads what came, and a body that waits there holds us."""
+        self._break_off("we have closed the connection")
+        self._buffer.clear()
 
     def _break_off(self, why: str) -> None:
         """Tell whoever reads the body: aiohttp leaves them waiting for ever, also when it is we who close."""

@@ -93,7 +93,7 @@ class HttpLink(ClientLink):
         self._ids: OpenRequests[None] = OpenRequests(before_first_id())
         self._session_id = ""
         self._revision = ""
-        self._listening = NoticeStream(self._url, self._listen_once, self._lose)
+        self._listening = NoticeStream(self._url)
         self._gone = False
         self._sender = LinkSender()
 
@@ -174,7 +174,7 @@ class HttpLink(ClientLink):
     async def notify(self, method: str, params: bytes = b"") -> None:
         await self._post_aside(writing.notification(method, params))
         if method == "notifications/initialized":
-            await self._listening.start()
+            await self._listening.start(self._listen_once, self._lose)
 
     async def answer(self, message: bytes) -> None:
         await self._post_aside(message)
@@ -346,6 +346,8 @@ class HttpLink(ClientLink):
         self._closed.set_result(None)
         leaving = {*self._goodbyes, asyncio.get_running_loop().create_task(self._say_goodbye(client))}
         await close_client(client, leaving)
+        self._messages.let_go()
+        self._lost = _unheard  # who hears us holds us, too
 
     async def _say_goodbye(self, client: ClientSession) -> None:
         if not self._session_id or self._gone:
@@ -355,6 +357,10 @@ class HttpLink(ClientLink):
                 pass
         except LinkError:
             log.debug("%s did not take our goodbye", self._url)
+
+
+def _unheard(error: LinkError) -> None:
+    pass
 
 
 def _in_vain(resumed: int) -> str:

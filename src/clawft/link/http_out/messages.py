@@ -23,6 +23,10 @@ class Messages:
         self._heard = heard
         self._incoming = incoming
 
+    def let_go(self) -> None:
+        """Of who takes them: the link is closed."""
+        self._incoming = _unheard
+
     def answer(self, id: int, body: bytes, *, refused: bool = False) -> Response | Failure:
         """A whole body, which has to be the answer to this request. `refused`: its status says that it is an error, and
         then it is about this request whatever it calls it. A server that did not read our id may make up one.
@@ -101,3 +105,7 @@ class Messages:
                 raise
             self._heard.note_bad_event(wrong)
             return None
+
+
+def _unheard(message: Request | Notification, stream: int | None) -> None:
+    pass

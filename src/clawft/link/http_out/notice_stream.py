@@ -15,39 +15,39 @@ LISTEN_SECONDS = 1.0
 
 log = logging.getLogger("clawft.link")
 
+ReadOnce = Callable[[StreamPlace], Awaitable[bool]]
+
 
 class NoticeStream:
-    def __init__(
-        self, url: str, once: Callable[[StreamPlace], Awaitable[bool]], lose: Callable[[LinkError], None]
-    ) -> None:
-        """`once` reads the stream from a place to its end; False if the server offers none."""
+    def __init__(self, url: str) -> None:
         self._url = url
-        self._once = once
-        self._lose = lose
         self._task: asyncio.Task[None] | None = None
         self.heard_of = asyncio.Event()
         """Set when the server has said whether there is such a stream."""
         self.broken = 0
         """Those that ended soon, with nothing said."""
 
-    async def start(self) -> None:
-        """A server may put its first question on that stream, and lose it if nobody is there yet."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
+    async def start(self, once: ReadOnce, lose: Callable[[LinkError], None]) -> None:
+        """A server may put its first question on that stream, and lose it if nobody is there yet.
+
+        `once` reads the stream from a place to its end; False if the server offers none.
+        """
+        self._task = asyncio.get_running_loop().create_task(self._run(once, lose))
         try:
             async with asyncio.timeout(LISTEN_SECONDS):
                 await self.heard_of.wait()
         except TimeoutError:
             log.debug("%s does not say whether it has a stream for us", self._url)
 
-    async def _run(self) -> None:
+    async def _run(self, once: ReadOnce, lose: Callable[[LinkError], None]) -> None:
         place = StreamPlace()
         pause = STREAM_RETRY_SECONDS
         while True:
             before, opened = place.events, time.monotonic()
             try:
-                offered = await self._once(place)
+                offered = await once(place)
             except SessionLost as gone:
-                self._lose(gone)
+                lose(gone)
                 return
             except (LinkError, WireError) as failed:
                 log.debug("the stream of %s: %s", self._url, failed)

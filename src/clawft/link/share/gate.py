@@ -34,14 +34,22 @@ def sharer(caller: Caller) -> Who:
     return caller.principal if caller.principal != LOCAL else (caller.session, caller.client)
 
 
+def _nobody_told() -> None:
+    pass
+
+
+def _nobody_known(who: Who) -> bool:
+    return True
+
+
 class Gate:
     def __init__(
         self,
         name: str,
         running: int = MAX_RUNNING,
         queued: int = MAX_QUEUED,
-        quiet: Callable[[], None] = lambda: None,
-        runs: Callable[[Who], bool] = lambda who: True,
+        quiet: Callable[[], None] = _nobody_told,
+        runs: Callable[[Who], bool] = _nobody_known,
         advice: str = "send fewer calls at a time, or raise timeout_ms of the server",
     ) -> None:
         """`quiet` is told when the last call has ended, `runs` says whether someone has a call running.
@@ -109,6 +117,10 @@ class Gate:
         self.running -= 1
         if not self.running:
             self._quiet()
+
+    def let_go(self) -> None:
+        """Of whoever is told: it is over, and who still has a place only gives it back."""
+        self._quiet, self._runs = _nobody_told, _nobody_known
 
     # ── the queue ────────────────────────────────────────────────────────────────────────────────────────────────────
 

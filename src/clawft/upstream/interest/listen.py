@@ -114,9 +114,10 @@ class ListenStream:
         return True
 
     async def close(self) -> None:
-        for stream in _some(self._stream):
-            stream.cancel()
-            await asyncio.gather(stream, return_exceptions=True)
+        stream, self._stream = self._stream, None  # it holds us by how it ended
+        for each in _some(stream):
+            each.cancel()
+            await asyncio.gather(each, return_exceptions=True)
 
     _honoured: frozenset[str] | None = None
     """The resources that the server has acknowledged; None if it did not say."""

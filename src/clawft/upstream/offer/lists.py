@@ -100,8 +100,9 @@ class Lists:
         self._stale = False
 
     def leave(self) -> None:
-        """The server is gone for good, and what it offered takes no room any more."""
+        """The server is gone for good: what it offered takes no room any more, and nobody hears of changes."""
         self._place.leave()
+        self._changed = _unheard
 
 
 class NoLists:
@@ -137,6 +138,10 @@ class NoLists:
 
     def leave(self) -> None:
         pass
+
+
+def _unheard(parts: Parts) -> None:
+    pass
 
 
 def _differing(before: ServerOffer, after: ServerOffer) -> Parts:
