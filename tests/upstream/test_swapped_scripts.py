@@ -10,7 +10,6 @@ import pytest
 
 from clawft.config.scripts import read_pinned
 from clawft.link.base import Link
-from clawft.sandbox.pinned_file import touched
 from clawft.upstream.cells import Cells
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
@@ -98,10 +97,10 @@ async def test_what_is_in_its_scripts_is_not_kept_for_as_long_as_it_runs(script:
     await link.open(lambda message, stream: None, lambda error: None)
     try:
         assert link.child is not None
-        assert touched(link.child.pinned) == ""
+        assert not any(file.touched for file in link.child.pinned)
         after = sys.getrefcount(files)
         assert after == before
         replaced(script)
-        assert touched(link.child.pinned) == str(script)
+        assert [file.path for file in link.child.pinned if file.touched] == [str(script)]
     finally:
         await link.close()

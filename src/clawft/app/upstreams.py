@@ -18,7 +18,6 @@ from clawft.provider.server.call.server_calls import CONNECT_SECONDS
 from clawft.provider.server.question.parked_calls import Park
 from clawft.provider.server.server_provider import ServerProvider
 from clawft.provider.server.server_providers import PersonalLogins, ServerProviders
-from clawft.sandbox.pinned_file import PinnedFile
 from clawft.upstream.cells import Cells
 from clawft.upstream.offer.cache import folder as cache_folder
 from clawft.upstream.pool import Pool
@@ -29,6 +28,7 @@ from clawft.upstream.ways import ways_to
 if TYPE_CHECKING:  # the house makes us
     from clawft.app.house import App
     from clawft.guard.approval.offers import OfferedTools
+    from clawft.sandbox.pinned_file import PinnedFile
 
 
 class Upstreams:

@@ -7,10 +7,10 @@ that agents are told. A name that has such letters itself is told with another s
 import os
 import re
 
-_BYTE = re.compile(rb"\\x([89a-f][0-9a-f]|5c)")
-_LIKE_BYTE = re.compile(rb"\\(?=x(?:[89a-f][0-9a-f]|5c))")
-_LETTER = re.compile(r"⟨U\+([0-9A-F]{4,6})⟩")
-_LIKE_LETTER = re.compile(r"⟨(?=U\+[0-9A-F]{4,6}⟩)")
+_BYTE = rb"\\x([89a-f][0-9a-f]|5c)"
+_LIKE_BYTE = rb"\\(?=x(?:[89a-f][0-9a-f]|5c))"
+_LETTER = r"⟨U\+([0-9A-F]{4,6})⟩"
+_LIKE_LETTER = r"⟨(?=U\+[0-9A-F]{4,6}⟩)"
 _BRACKET = "⟨U+27E8⟩"
 
 
@@ -18,8 +18,8 @@ def named(raw: bytes) -> str:
     """The name of a file as text that leads back to it: `\\xe9` for a byte that is no UTF-8, and where a name has these
     letters itself, `\\x5c` for its backslash.
     """
-    told = _LIKE_BYTE.sub(rb"\\x5c", raw) if b"\\x" in raw else raw
-    return _LIKE_LETTER.sub(_BRACKET, told.decode("utf-8", "backslashreplace"))
+    told = re.sub(_LIKE_BYTE, rb"\\x5c", raw) if b"\\x" in raw else raw
+    return re.sub(_LIKE_LETTER, _BRACKET, told.decode("utf-8", "backslashreplace"))
 
 
 def told_name(name: str) -> str:
@@ -29,7 +29,7 @@ def told_name(name: str) -> str:
 
 def raw_name(name: str) -> bytes:
     """The file that was told under this name."""
-    return _BYTE.sub(lambda found: bytes([int(found[1], 16)]), os.fsencode(_LETTER.sub(_letter, name)))
+    return re.sub(_BYTE, lambda found: bytes([int(found[1], 16)]), os.fsencode(re.sub(_LETTER, _letter, name)))
 
 
 def real_name(name: str) -> str:

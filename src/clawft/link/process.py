@@ -17,14 +17,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from clawft.errors import SpawnFailed, quoted
 from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.group import ask_to_end, end, signal_group
-from clawft.sandbox.pinned_file import PinnedFile, without_content
 from clawft.sandbox.probe import leash
+
+if TYPE_CHECKING:  # only servers of a workspace have some
+    from clawft.sandbox.pinned_file import PinnedFile
 
 STOP_SECONDS = 2.0
 """How long each rung of the stop ladder waits: end of input, then SIGTERM, then SIGKILL."""
@@ -257,7 +260,7 @@ def _spawn(how: CellStart, launch: Launch, said: Said | None) -> Child:
         for descriptor in how.descriptors:
             os.close(descriptor)
     child = Child(process, how, said)
-    child.pinned = tuple(map(without_content, launch.pinned))
+    child.pinned = tuple(file.without_content() for file in launch.pinned)
     if how.handed is not None:
         child.keep_door(how.handed, how.hosts)
     return child

@@ -8,6 +8,7 @@ import stat
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -15,10 +16,12 @@ from msgspec import Struct
 from clawft.errors import SpawnFailed
 from clawft.sandbox import bwrap, pipes, seccomp
 from clawft.sandbox.bounds import ANY_HOST, NAME_LOOKUP, RUNNING, Bounds, PathRule, access_to, is_within
-from clawft.sandbox.pinned_file import PinnedFile
 from clawft.sandbox.probe import Means, hard_limit, tasks_among_all
 from clawft.sandbox.settled_rules import settled
 from clawft.sandbox.split_folder import taken_apart
+
+if TYPE_CHECKING:  # only servers of a workspace have some
+    from clawft.sandbox.pinned_file import PinnedFile
 
 LAUNCHER = str(Path(__file__).with_name("landlock.py"))
 LAUNCHING = (sys.executable, "-I", "-S", LAUNCHER)

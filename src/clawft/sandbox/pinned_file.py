@@ -6,7 +6,6 @@ when it has answered, each has to be untouched: from outside one sees which file
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,6 +23,15 @@ class PinnedFile(Struct, frozen=True):
     place: str = ""
     """Where it really lies."""
 
+    @property
+    def touched(self) -> bool:
+        """Is it another now, or was it one for a moment?"""
+        return stamp(self.path) != self.stamp
+
+    def without_content(self) -> PinnedFile:
+        """For those who look at it again, and live long."""
+        return replace(self, content=None)
+
 
 def pinned(path: str, seen: os.stat_result, content: bytes | None) -> PinnedFile:
     return PinnedFile(path, stamp_of(seen), content, seen.st_mode & MODE, os.path.realpath(path))
@@ -39,13 +47,3 @@ def stamp(path: str) -> str:
 
 def stamp_of(seen: os.stat_result) -> str:
     return f"{seen.st_dev}:{seen.st_ino}:{seen.st_size}:{seen.st_mtime_ns}:{seen.st_ctime_ns}"
-
-
-def without_content(file: PinnedFile) -> PinnedFile:
-    """For those who look at it again, and live long."""
-    return replace(file, content=None)
-
-
-def touched(files: Iterable[PinnedFile]) -> str:
-    """The first that is another now, or was one for a moment; nothing if all are what they were."""
-    return next((file.path for file in files if stamp(file.path) != file.stamp), "")

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from clawft.errors import InvalidConfig
 from clawft.link.base import Credentials, Link
 from clawft.link.process import Launch, Said
 from clawft.link.stream import StreamLink
-from clawft.sandbox.pinned_file import PinnedFile
 from clawft.store.secrets import resolve, resolve_all
 from clawft.upstream.cells import Cells
 from clawft.upstream.circle import one_deeper
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.spec_rules import is_proxy
 from clawft.wire.secrets import mask_url
+
+if TYPE_CHECKING:  # only servers of a workspace have some
+    from clawft.sandbox.pinned_file import PinnedFile
 
 LoginTo = Callable[[UpstreamSpec], Credentials]
 """The login to a server, for servers reached over the network."""

@@ -11,7 +11,6 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import BadParams
-from clawft.gateway.offer.bookmark import Bookmark, bookmark, reading_on
 
 DEFAULT_PAGE = 2_500
 MAX_PAGE_BYTES = 2 * 1024 * 1024
@@ -26,7 +25,6 @@ class _ListParams(Struct):
 
 
 _params = msgspec.json.Decoder(_ListParams)
-_bookmarks = msgspec.json.Decoder(Bookmark)
 
 
 def read_cursor(params: bytes) -> str | None:
@@ -96,32 +94,41 @@ class Pages:
             self._ready_bytes += len(ready)
 
     def _render(self, member: str, cursor: str | None, listed: Listed) -> bytes:
-        start = 0 if cursor is None else reading_on(listed.owners(), self._open(member, cursor))
+        start = 0 if cursor is None else self._start(member, cursor, listed)
         left = listed.items(start)
         page = list(_fitting(islice(left, self._size)))
         more = next(left, None) is not None
-        end = self._end(member, bookmark(listed.owners(), start + len(page))) if more else b""
+        end = self._end(member, listed, start + len(page)) if more else b""
         return b'{"%s":[' % member.encode() + b",".join(page) + b"]" + end + b"}"
 
-    def _end(self, member: str, mark: Bookmark) -> bytes:
-        body = member.encode() + b":" + msgspec.json.encode(mark)
+    def _end(self, member: str, listed: Listed, passed: int) -> bytes:
+        from clawft.gateway.offer.bookmark import bookmark  # most lists have one page
+
+        body = member.encode() + b":" + msgspec.json.encode(bookmark(listed.owners(), passed))
         return b',"nextCursor":"%s"' % base64.urlsafe_b64encode(self._sign(body) + body)
 
-    def _open(self, member: str, cursor: str) -> Bookmark:
+    def _start(self, member: str, cursor: str, listed: Listed) -> int:
+        from clawft.gateway.offer.bookmark import Bookmark, reading_on  # as above
+
+        try:
+            mark = msgspec.json.decode(self._open(member, cursor), type=Bookmark)
+        except msgspec.DecodeError:  # of an earlier version of ours
+            raise _strange() from None
+        return reading_on(listed.owners(), mark)
+
+    def _open(self, member: str, cursor: str) -> bytes:
+        """What we have written into it."""
         try:
             raw = base64.urlsafe_b64decode(cursor.encode())
         except ValueError:
             raw = b""
-        from hmac import compare_digest  # loads OpenSSL; most lists have one page
+        from hmac import compare_digest  # loads OpenSSL
 
         signature, body = raw[:16], raw[16:]
         name, _, mark = body.partition(b":")
         if not compare_digest(signature, self._sign(body)) or name != member.encode():
             raise _strange()
-        try:
-            return _bookmarks.decode(mark)
-        except msgspec.DecodeError:  # of an earlier version of ours
-            raise _strange() from None
+        return mark
 
     def _sign(self, body: bytes) -> bytes:
         import hmac  # as above

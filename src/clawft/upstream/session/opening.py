@@ -13,7 +13,6 @@ from clawft.errors import LinkClosed, LinkRefused, NotConnected, ProcessExited, 
 from clawft.link.base import Link
 from clawft.link.faults import Faults
 from clawft.model import Era
-from clawft.sandbox.pinned_file import touched
 from clawft.store.secrets import is_reference
 from clawft.upstream.session.session import Session, SessionListener
 from clawft.upstream.spec import UpstreamSpec
@@ -71,8 +70,9 @@ async def open_session(
 def _check_untouched(spec: UpstreamSpec, session: Session) -> None:
     """By now it has read what it was started with. Raises SpawnFailed; at the next start that is looked at again."""
     child = session.link.child
-    if child is not None and (file := touched(child.pinned)):
-        raise SpawnFailed(f"{spec.name} was stopped: {file} was changed while it was started", passing=True)
+    for file in child.pinned if child is not None else ():
+        if file.touched:
+            raise SpawnFailed(f"{spec.name} was stopped: {file.path} was changed while it was started", passing=True)
 
 
 async def _leave(session: Session, did_wrong: Callable[[Faults], None]) -> None:
