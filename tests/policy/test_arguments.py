@@ -91,6 +91,19 @@ def test_urls(value: str, found: list[str]) -> None:
 
 
 @requirement("GUARD-04", "GUARD-05")
+@pytest.mark.parametrize("text", [r"/\d+/", r"/\bfoo\b/i", r"\\server\share\x", r"\\d\\w", r"/\w"])
+def test_a_pattern_or_a_path_of_windows_is_no_url_but_where_one_is_asked_for(text: str) -> None:
+    assert urls({"pattern": text, "path": text}) == []
+    assert urls({"url": text}) == [("url", text)]
+
+
+@requirement("GUARD-04", "GUARD-05")
+@pytest.mark.parametrize("text", [r"/\127.0.0.1/x", r"\\10.0.0.1\c$", r"\/localhost:80", r"\/[::1]/"])
+def test_behind_backslashes_an_address_is_one_everywhere(text: str) -> None:
+    assert urls({"text": text}) == [("text", text)]
+
+
+@requirement("GUARD-04", "GUARD-05")
 def test_a_file_is_judged_where_it_would_be_fetched_and_not_where_it_names_a_resource() -> None:
     file = "file:///etc/passwd"
     assert urls({"url": file, "pageUrl": file, "uri": file}) == [("url", file), ("pageUrl", file)]

@@ -75,10 +75,13 @@ def _is_url(text: str) -> bool:
 
 
 def _is_fetched(name: str, url: str) -> bool:
-    """A file counts only where the argument calls itself a URL: `uri` is how resources are named."""
+    """A file counts only where the argument calls itself a URL: `uri` is how resources are named.
+
+    Backslashes begin patterns (`/\\d+/`) and paths of Windows, unless an address stands behind them.
+    """
     scheme = _SCHEME.match(url)
     if scheme is None:
-        return True  # //host
+        return url.startswith("//") or name.startswith(ADDRESS_KEYS) or bool(_without_scheme(url.lstrip("/\\")))
     told = scheme[1].lower()
     if told in FETCHED:
         return True
