@@ -28,7 +28,10 @@ LOOK_SECONDS = 0.3
 ROWS_ABOVE = 40
 """Of those that stand above, so many decide how wide the columns of further rows are."""
 
-HEAD = ("TIME (UTC)", "ID", "VERDICT", "OUTCOME", "MS", "CALLER", "TOOL")
+NARROW = 80
+"""Columns of a terminal below which who called is left to `weft audit show`."""
+
+HEAD = ("TIME (UTC)", "ID", "VERDICT", "OUTCOME", "MS")
 
 
 def run(options: Options) -> int:
@@ -59,7 +62,7 @@ def _show_all(found: Sequence[Row | bytes]) -> list[Row]:
         else:
             rows.append(line)
     if rows:
-        print_table(HEAD, rows)
+        print_table(_head(), rows)
     return rows[-ROWS_ABOVE:]
 
 
@@ -68,7 +71,7 @@ def _show_added(journal: JournalTail, search: AuditSearch, above: list[Row], opt
     rows = [_row(line) for line in added]
     if not added or not above or options.json:
         return _show_all([*map(msgspec.json.encode, added)] if options.json else rows) or above
-    print_rows_below(HEAD, above, rows)
+    print_rows_below(_head(), above, rows)
     return [*above, *rows][-ROWS_ABOVE:]
 
 
@@ -77,9 +80,16 @@ def _row(line: Line) -> Row:
     when, took, id = str(line.get("time", ""))[:19].replace("T", " "), line.get("ms", ""), "id"
     if width():
         when, took, id = when.removeprefix(time.strftime("%Y-%m-%d ", time.gmtime())), _rounded(took), "seq"
-    names = (id, "verdict", "outcome", "caller", "tool")
-    id, verdict, outcome, caller, tool = (one_line(str(line.get(name, ""))) for name in names)
-    return when, id, verdict, outcome, one_line(str(took)), caller, tool
+    id, verdict, outcome, tool = (one_line(str(line.get(name, ""))) for name in (id, "verdict", "outcome", "tool"))
+    return when, id, verdict, outcome, one_line(str(took)), *_who(one_line(str(line.get("caller", "")))), tool
+
+
+def _head() -> Row:
+    return (*HEAD, *_who("CALLER"), "TOOL")
+
+
+def _who(caller: str) -> Row:
+    return () if 0 < width() < NARROW else (caller,)
 
 
 def _rounded(took: object) -> object:

@@ -11,6 +11,7 @@ from clawft.link.http_in.answer import refusal_answer
 from clawft.link.http_in.backlog import Backlog
 from clawft.link.http_in.exchange import Address, HttpExchange
 from clawft.link.http_in.head import Head, Refusal
+from clawft.link.http_in.intake import Hold, Intake
 from clawft.link.http_in.reader import SLICE_BYTES, RequestReader
 from clawft.link.http_in.roster import WAITS, ConnectionRoster, Place
 from clawft.link.http_in.sent_ahead import Ahead
@@ -52,12 +53,9 @@ class Connection(asyncio.Protocol):
         self._reader = RequestReader(roster.limits, roster.known, self._begin)
         self._stamps = Stamps(self._now())
         self._ahead = Ahead(roster.held)
-        self._paused_at = 0.0
-        """From when on we do not read; 0 while we do."""
+        self._intake = Intake(self._now)
         self._deaf = False
         """What comes is not listened to: all is said, or it is not in yet."""
-        self._in_turn = False
-        """More of its body is read when it is its turn."""
         self._gone = False
         """Nobody is at the other end."""
         self._close_by = 0.0
@@ -67,6 +65,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._intake.attach(self._transport)
         self.client = address_of(transport.get_extra_info("peername"))
         self.server = address_of(transport.get_extra_info("sockname"))
         self._transport.set_write_buffer_limits(high=WRITE_HIGH, low=WRITE_LOW)
@@ -74,7 +73,7 @@ class Connection(asyncio.Protocol):
         refusal = self._roster.admit(self)
         if refusal is WAITS:
             self._deaf = True
-            self._pause()
+            self._intake.hold(Hold.PORCH)
         elif refusal is not None:
             self.turn_away(refusal)
 
@@ -84,9 +83,8 @@ class Connection(asyncio.Protocol):
             return
         self._deaf = False
         self._stamps.begin(self._now())
-        held = self._ahead.let_go()
-        self._resume()
-        self._feed(held)
+        self._let_go(Hold.PORCH)
+        self._feed(self._take_back())
 
     def turn_away(self, refusal: Refusal) -> None:
         self.place = Place.NONE
@@ -95,9 +93,9 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._deaf:
-            if self.place is Place.PORCH:  # uvloop reads once before it is told not to
+            if self.place is Place.PORCH:
                 self._hold(data)
-                self._transport.pause_reading()
+                self._intake.insist()
             return
         self._stamps.heard = self._now()
         known = self._reader.whole(data) if self.current is None else None
@@ -133,7 +131,7 @@ class Connection(asyncio.Protocol):
     def _feed(self, data: bytes | memoryview) -> None:
         reader = self._reader
         while data and not self._deaf:
-            if self._in_turn or (self.current is not None and reader.reading is not self.current):
+            if Hold.TURN in self._intake.holds or (self.current is not None and reader.reading is not self.current):
                 self._hold(data)
                 return
             data = data[reader.feed(data) :]
@@ -143,15 +141,12 @@ class Connection(asyncio.Protocol):
 
     def _take_turns(self) -> None:
         """What comes in crumbs is dear to read: a little of it, and then others first."""
-        self._in_turn = True
-        self._pause()
+        self._intake.hold(Hold.TURN)
         self._roster.turns.call(self._read_on)
 
     def _read_on(self) -> None:
-        self._in_turn = False
-        if not self._is_full():
-            self._resume()
-        self._feed(self._ahead.let_go())
+        self._let_go(Hold.TURN)
+        self._feed(self._take_back())
 
     def _is_full(self) -> bool:
         """Has the application more of a body before it than it takes?"""
@@ -167,9 +162,9 @@ class Connection(asyncio.Protocol):
         if reader.in_head:
             self._stamps.head_since = self._stamps.head_since or self._stamps.heard
         if self._is_full():
-            self._pause()
-        else:  # it may have been, before the last of a body came, which nobody has to ask for
-            self._resume()
+            self._intake.hold(Hold.BODY)
+        elif self._intake.held_since:  # it may have been, before the last of a body came, which nobody has to ask for
+            self._let_go(Hold.BODY)
         self._advance()
 
     def _begin(self, head: Head) -> HttpExchange:
@@ -182,26 +177,25 @@ class Connection(asyncio.Protocol):
             self._ahead.let_go()
             self._refuse(AHEAD)
         elif self._ahead.size > HOLD_BYTES:
-            self._pause()
+            self._intake.hold(Hold.AHEAD)
 
-    def _pause(self) -> None:
-        if not self._paused_at and not self._transport.is_closing():
-            self._paused_at = self._now()
-            self._transport.pause_reading()
+    def _take_back(self) -> memoryview:
+        """What was held, and is read now."""
+        held = self._ahead.let_go()
+        self._let_go(Hold.AHEAD)
+        return held
 
     def hear(self) -> None:
         self._stamps.heard = self._now()
         if self.current is not None and self.current.expects:
             self.current.began = self._stamps.heard
         if self._reader.reading is self.current:
-            self._resume()
+            self._let_go(Hold.BODY)
 
-    def _resume(self) -> None:
-        if self._paused_at and not self._in_turn and not self._transport.is_closing():
-            if self.current is not None:
-                self.current.began += self._now() - self._paused_at
-            self._paused_at = 0.0
-            self._transport.resume_reading()
+    def _let_go(self, why: Hold) -> None:
+        waited = self._intake.let_go(why)
+        if self.current is not None:
+            self.current.began += waited
 
     # One after the other
 
@@ -275,10 +269,8 @@ class Connection(asyncio.Protocol):
         if self._reader.found or self._reader.verdict is not None:
             self._advance()
         if self._ahead.size and (self.current is None or self._reader.reading is self.current):
-            held = self._ahead.let_go()
             self._stamps.heard = self._now()
-            self._resume()
-            self._feed(held)
+            self._feed(self._take_back())
 
     def _refuse(self, refusal: Refusal) -> None:
         """Say no to what is being read: at once, or after the answers that come before it."""
@@ -320,7 +312,7 @@ class Connection(asyncio.Protocol):
             return
         self._deaf = True
         self._close_by = self._now() + self._limits.linger_seconds
-        self._resume()
+        self._intake.let_all_go()
         self._transport.write_eof()
 
     # As the roster sees it
@@ -346,7 +338,7 @@ class Connection(asyncio.Protocol):
 
     def _waits_for_body(self, current: HttpExchange) -> bool:
         """Is it the client who keeps us waiting?"""
-        return self._reader.reading is current and not self._paused_at and not current.expects
+        return self._reader.reading is current and not self._intake.held_since and not current.expects
 
     def listening(self) -> float:
         """Seconds since it began to listen for news; -1 where it waits for an answer."""
@@ -398,7 +390,7 @@ class Connection(asyncio.Protocol):
     def check(self, now: float) -> None:
         """End what is overdue."""
         limits, stamps = self._limits, self._stamps
-        if self._paused_at and has_left(self._transport):
+        if self._intake.held_since and has_left(self._transport):
             self._transport.abort()
         elif self._close_by:
             if now > self._close_by:
