@@ -157,6 +157,12 @@ def test_a_name_is_explained_with_what_it_was_found_to_stand_for(run: Any) -> No
 
 
 @requirement("GUARD-13")
+def test_an_address_that_is_only_named_is_explained_as_it_is_judged(run: Any) -> None:
+    told = ("client_id=me", "client_secret=", "scopes:=[]", "redirect_uri=http://127.0.0.1:9/back")
+    assert run("policy", "explain", "oauth2__authorize", *told, "--json").json["verdict"] == "allow"
+
+
+@requirement("GUARD-13")
 def test_the_words_of_a_rule_are_true_for_whoever_writes(run: Any) -> None:
     found = run("policy", "explain", "shell__exec", "command=rm ~/.netrc", "--json").json
     assert found["reason"].startswith("it would read or change private keys or credentials")

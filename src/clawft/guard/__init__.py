@@ -6,9 +6,9 @@
 | who may see and call what | `permission` |
 | what the person has to approve first | `approval` |
 | what could do harm after strangers' words were read | `strangers` |
-| commands and addresses in arguments | `security`; `security_question` asks where a rule leaves it to the person |
+| commands and addresses in arguments | `security`; `security_question` asks a person, `security_explained` tells one |
 | what comes back | `result`, with `shortening`; `redaction` |
-| what is written down | `audit` |
+| what is written down | `audit`, as `audit_lines` |
 | what editors hold unsaved, and hear of what is written | `editors` |
 | a question of a guard's own | `asking` |
 

@@ -1,7 +1,8 @@
 """Guards: one type, one ordered list, composed once for all tools that the same ones apply to.
 
 A guard may answer, refuse or look at the reply. It never asks which other guards exist. To add one: write a class here
-in `guard/`, give it a row in the list in `app/house.py`.
+in `guard/`, give it a row in the list in `app/house.py`. What it can do beside standing in the way of a call are the
+protocols it names: here, and in `sides`.
 """
 
 from __future__ import annotations
@@ -26,21 +27,25 @@ class Guard(Protocol):
         ...
 
 
-class QuickGuard(Protocol):
+class QuickGuard(Guard, Protocol):
     """A guard that can tell at once, for most calls, that it has nothing to say about them."""
 
     def passes(self, call: Call) -> bool:
-        """False: perhaps; ask the guard itself."""
+        """False: perhaps; ask the guard itself. A call that passes may come again, on its way past all guards."""
         ...
 
 
-class ReplyGuard(Protocol):
+class ReplyGuard(Guard, Protocol):
     """A guard that has to see every result, also one that comes after its call has been answered.
 
-    To finish the reply is all it does for a call, too; unless it is quick: then only those that come late are finished.
+    To finish the reply is all it does for a call, too.
     """
 
     def finish(self, call: Call, reply: Reply) -> Reply: ...
+
+
+class WitnessGuard(Guard, Witness, Protocol):
+    """A guard that keeps a record of all calls, and of what is used beside them."""
 
 
 class _Part(Struct, frozen=True):
@@ -57,7 +62,7 @@ def _part(guard: Guard) -> _Part:
         guard,
         guard if is_of(guard, Witness) else None,
         guard.passes if is_of(guard, QuickGuard) else None,
-        guard.finish if is_of(guard, ReplyGuard) and not is_of(guard, QuickGuard) else None,
+        guard.finish if is_of(guard, ReplyGuard) else None,
     )
 
 

@@ -11,8 +11,10 @@ from typing import Any, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
+from clawft.guard.pipeline import QuickGuard
 from clawft.link.share.workshop import in_turn
 from clawft.model import Allow, Ask, Call, Deny, Next, Origin, Reply, Tool, Verdict
+from clawft.model.verdict import combined
 from clawft.policy import arguments as found_in
 from clawft.policy import command, url
 from clawft.policy.command import CommandPolicy
@@ -44,7 +46,7 @@ _FEWER = "name fewer hosts in one call"
 _KEY = rb'"\s*:'
 
 
-class Security:
+class Security(QuickGuard):
     def __init__(self, commands: CommandPolicy, urls: UrlPolicy, resolve: Resolve | None = None) -> None:
         self._commands = commands
         self._urls = urls
@@ -60,7 +62,7 @@ class Security:
         return after(call) if self.passes(call) else self._judged(call, after)
 
     async def _judged(self, call: Call, after: Next) -> Reply:
-        verdict = await self.judge(call.arguments, NAMED_ONLY.get(call.name, frozenset()), call.caller.principal)
+        verdict = await self.judge(call.arguments, named_only(call.name), call.caller.principal)
         if isinstance(verdict, Allow):
             return await after(call)
         why_not = ""
@@ -81,7 +83,7 @@ class Security:
         All that is in them may take half a second to judge: beside the loop, and in turn with others.
         """
         found = await _worked_on(arguments, whose, partial(self._look, arguments, named))
-        early = _strictest(found.verdicts)
+        early = combined(found.verdicts)
         if isinstance(early, Deny) or not found.resolve:
             return early
         try:
@@ -109,14 +111,9 @@ class Security:
         """Everything that can be told without asking for addresses. Pure."""
         if not found_in.suspicious(arguments):
             return _Found(())
-        try:
-            decoded = _arguments.decode(arguments)
-        except (msgspec.DecodeError, RecursionError) as wrong:  # a number too large, say: another reader may manage
-            return _Found((Deny("unreadable", f"the arguments cannot be judged: {wrong}", _SIMPLER),))
-        if is_ambiguous(arguments, decoded):
-            twice = "a key occurs twice in the arguments, so the tool may read another value"
-            return _Found((Deny("unreadable", twice, _SIMPLER),))
-        judged = {key: value for key, value in decoded.items() if key not in named} if named else decoded
+        judged = what_is_judged(arguments, named)
+        if isinstance(judged, Deny):
+            return _Found((judged,))
         texts = found_in.look(judged)
         lines = dict.fromkeys(line for _, line in found_in.commands_of(texts))
         hosts = {address: url.host_of(address) for _, address in texts.urls}
@@ -126,7 +123,7 @@ class Security:
 
     def _judge_places(self, found: _Found, places: Mapping[str, Sequence[str]]) -> Verdict:
         late = (url.decide(address, places[host], self._urls) for address, host in found.resolve)
-        return _strictest([*found.verdicts, *late])
+        return combined([*found.verdicts, *late])
 
     def _judge_line(self, line: str) -> Verdict:
         """A rule names one program of the line, and a yes is one to all of them."""
@@ -143,6 +140,23 @@ class _Found(Struct, frozen=True):
 
 async def _worked_on(arguments: bytes, whose: str, work: Callable[[], T]) -> T:
     return await in_turn(whose, work) if len(arguments) > AT_ONCE_BYTES else work()
+
+
+def named_only(tool: str) -> frozenset[str]:
+    """Arguments of this tool that are not judged."""
+    return NAMED_ONLY.get(tool, frozenset())
+
+
+def what_is_judged(arguments: bytes, named: frozenset[str]) -> Mapping[str, Any] | Deny:
+    """The arguments without those that only name a place; a refusal where they cannot be read for certain."""
+    try:
+        decoded = _arguments.decode(arguments)
+    except (msgspec.DecodeError, RecursionError) as wrong:  # a number too large, say: another reader may manage
+        return Deny("unreadable", f"the arguments cannot be judged: {wrong}", _SIMPLER)
+    if is_ambiguous(arguments, decoded):
+        twice = "a key occurs twice in the arguments, so the tool may read another value"
+        return Deny("unreadable", twice, _SIMPLER)
+    return {key: value for key, value in decoded.items() if key not in named} if named else decoded
 
 
 def _is_name(host: str) -> bool:
@@ -189,16 +203,3 @@ async def resolve_host(host: str) -> Sequence[str]:
     except (OSError, TimeoutError, UnicodeError):
         return ()
     return [address for _, address in found]
-
-
-def _strictest(verdicts: Sequence[Verdict]) -> Verdict:
-    """The first refusal. Else one question about all of it: a yes covers every reason, so every reason is in it."""
-    for verdict in verdicts:
-        if isinstance(verdict, Deny):
-            return verdict
-    asks = [verdict for verdict in verdicts if isinstance(verdict, Ask)]
-    if not asks:
-        return Allow()
-    reasons = dict.fromkeys(asked.reason for asked in asks)
-    whole = dict.fromkeys(asked.whole for asked in asks if asked.whole)
-    return msgspec.structs.replace(asks[0], reason="; ".join(reasons), whole="\n".join(whole))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 
 class Allow(Struct, frozen=True, tag="allow"):
@@ -41,3 +42,14 @@ def severity(verdict: Verdict) -> int:
 def strictest(verdicts: Iterable[Verdict]) -> Verdict:
     """The most severe verdict, the first one among equals; nobody objecting means Allow."""
     return max(verdicts, key=severity, default=Allow())
+
+
+def combined(verdicts: Sequence[Verdict]) -> Verdict:
+    """The first refusal. Else one question about all of it: a yes covers every reason, so every reason is in it."""
+    first = strictest(verdicts)
+    if not isinstance(first, Ask):
+        return first if isinstance(first, Deny) else Allow()
+    asks = [verdict for verdict in verdicts if isinstance(verdict, Ask)]
+    reasons = dict.fromkeys(asked.reason for asked in asks)
+    whole = dict.fromkeys(asked.whole for asked in asks if asked.whole)
+    return replace(first, reason="; ".join(reasons), whole="\n".join(whole))

@@ -5,40 +5,32 @@ Nothing is run. Names of hosts in URLs are looked up, as the call would do.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from clawft.app import App
+from clawft.catalog.snapshot import CatalogEntry
 from clawft.cli.house import show_with_app
 from clawft.cli.parser import Options
 from clawft.cli.parser.arguments import arguments
 from clawft.cli.screen import one_line, paint, print_paragraph, print_table
 from clawft.cli.screen.document import print_json
 from clawft.cli.tools.finding import not_found
-from clawft.guard.security import resolve_host
+from clawft.guard.security_explained import RuleVerdict, explained
+from clawft.guard.strangers import RULE as AFTER_STRANGERS
 from clawft.model import Allow, Ask, Deny, Grant, Verdict
-from clawft.model.verdict import strictest
-from clawft.policy import arguments as found_in
-from clawft.policy import command, url
+from clawft.model.verdict import combined
 from clawft.policy.globs import any_matches
 from clawft.policy.grant import hides
+from clawft.policy.strangers import can_do_harm
 
 SHOWN_VALUE = 60
 APPROVAL = "approval"
-ADDRESS_RULE = "url-address"
 WORDS = {Allow: "allow", Ask: "ask", Deny: "deny"}
 COLOURS = {Allow: "green", Ask: "yellow", Deny: "red"}
-
-
-class RuleVerdict(Struct, frozen=True):
-    """One rule and what it looked at."""
-
-    at: str
-    rule: str
-    verdict: Verdict
 
 
 class Explanation(Struct, frozen=True):
@@ -73,9 +65,12 @@ async def explain(app: App, options: Options) -> Explanation:
     looked = [
         *permission(entry.names, app.caller.grant),
         RuleVerdict(APPROVAL, APPROVAL, app.approving.verdict(entry.tool, entry.origin, app.caller)),
-        *[each async for each in _security(app, given)],
+        *_after_strangers(app, entry),
     ]
-    return Explanation(entry.name, strictest(each.verdict for each in looked), tuple(looked))
+    looked += await explained(
+        entry.canonical, msgspec.json.encode(given), app.settings.command_policy, app.settings.url_policy
+    )
+    return Explanation(entry.name, combined([each.verdict for each in looked]), tuple(looked))
 
 
 def permission(names: Sequence[str], grant: Grant) -> list[RuleVerdict]:
@@ -94,27 +89,12 @@ def permission(names: Sequence[str], grant: Grant) -> list[RuleVerdict]:
     return [RuleVerdict(at, "tools.allow", allow), RuleVerdict(at, "tools.deny", deny)]
 
 
-async def _security(app: App, given: dict[str, Any]) -> AsyncIterator[RuleVerdict]:
-    settings = app.settings
-    for path, line in found_in.commands(given):
-        for rule, verdict in command.explain(line, settings.command_policy):
-            yield RuleVerdict(f"{path}: {line}", rule, verdict)
-    for path, address in found_in.urls(given):
-        host = url.host_of(address)
-        is_name = bool(host) and not url.literal_addresses(host)
-        addresses = await resolve_host(host) if is_name else ()
-        for rule, verdict in url.explain(address, addresses, settings.url_policy):
-            told = looked_up(host, addresses, verdict) if is_name and rule == ADDRESS_RULE else verdict
-            yield RuleVerdict(f"{path}: {address}", rule, told)
-
-
-def looked_up(host: str, addresses: Sequence[str], verdict: Verdict) -> Verdict:
-    """What the name was found to stand for: a verdict of no objection is worth no more than that."""
-    if not isinstance(verdict, Allow):
-        return verdict
-    if not addresses:
-        return Allow(verdict.rule, f"no address was found for {host}: there is none to judge")
-    return Allow(verdict.rule, f"{host} was looked up: {', '.join(addresses)}")
+def _after_strangers(app: App, entry: CatalogEntry) -> list[RuleVerdict]:
+    """This call stands alone: what a conversation has read before is known to that conversation only."""
+    if not app.settings.ask_after_untrusted or not can_do_harm(entry.tool, entry.origin):
+        return []
+    later = Allow(AFTER_STRANGERS, "asks in a conversation that has read what an untrusted server or the web brought")
+    return [RuleVerdict(AFTER_STRANGERS, AFTER_STRANGERS, later)]
 
 
 # ── showing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -151,7 +131,7 @@ def _print(explanation: Explanation) -> None:
         rows = [_row(each) for each in explanation.looked if each.at == at]
         print_table(("RULE", "VERDICT", "WHY"), rows, wrap=True)
         last = at
-    if last == APPROVAL:
+    if last in (APPROVAL, AFTER_STRANGERS):
         print("\nno command or address in these arguments: no further rule looks at them")
 
 
