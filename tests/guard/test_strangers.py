@@ -203,7 +203,7 @@ async def test_what_a_rule_refused_was_not_read() -> None:
 async def test_a_result_that_comes_later_counts_where_it_is_read(origin: Origin, passes: bool) -> None:
     conversations = ReadingConversations()
     late = Call(Caller(), "news", Tool("news", b"{}", READS), origin)
-    StrangersWords(conversations).finish(late, Reply.text("a task is done"))
+    StrangersWords(conversations).finish_late(late, Reply.text("a task is done"))
     assert AfterStrangers(conversations).passes(call()) is passes
 
 

@@ -15,7 +15,7 @@ from tests.requirements import requirement
 from tests.security.siege import honest
 from tests.security.test_hostile_servers import is_error, said
 from tests.servers.pipe import Json, Pipe, call, line, mcp_server, modern_meta, text_of
-from tests.servers.taskmaster import ENDLESS, LARGE, RESULTS, SHAPES, SLOW, STOLEN
+from tests.servers.taskmaster import ENDLESS, KEY, KEYS, LARGE, RESULTS, SHAPES, SLOW, STOLEN
 from tests.servers.weft import ROOT, RSS_LIMIT
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -97,6 +97,17 @@ async def test_so_is_a_result_that_is_none_or_another_s(agent: Follower, case: s
     assert "elder: " in said(answer)
     assert STOLEN not in said(answer)
     await agent.honest_answers()
+
+
+@requirement("CONF-14", "RES-12")
+@pytest.mark.parametrize("case", KEYS)
+async def test_secrets_are_taken_out_of_what_a_task_brings(tmp_path: Path, case: str) -> None:
+    told = json.dumps({"mcpServers": {"modern": taskmaster("stateless") | {"redact": True}}})
+    async with mcp_server(tmp_path, "--mcp-config", told) as pipe:
+        agent = Follower(pipe)
+        for answer in (await agent.followed(case), await agent.poke(case)):
+            assert KEY not in json.dumps(answer)
+            assert "[redacted: AWS key]" in json.dumps(answer)
 
 
 async def asked_by(folder: Path, case: str) -> tuple[list[str], Json]:

@@ -45,6 +45,12 @@ LARGE: dict[str, Callable[[str], Json]] = {
     "novel of a result": lambda id: shape(id, "completed", result=text(NOVEL)),
     "novel of a member": lambda id: shape(id, "working", novel=NOVEL),
 }
+KEY = "AKIAIOSFODNN7EXAMPLE"
+KEYS: dict[str, Callable[[str], Json]] = {
+    "key in a result": lambda id: shape(id, "completed", result=text(f"it is {KEY}, ok")),
+    "key in an error": lambda id: shape(id, "failed", error={"code": 1, "message": f"it is {KEY}", "data": [KEY]}),
+}
+"""Tasks that bring what has the shape of a secret."""
 ENDLESS, SLOW = "asks without end", "slow to hear answers"
 """Tasks that ask: something new each time, and the same until it was looked at for some time after its answer."""
 UNHEARD = 5
@@ -85,7 +91,7 @@ class Taskmaster(Modern):
         task = message["params"]["taskId"]
         if self._kinds[task] in (ENDLESS, SLOW):
             return send({"id": message["id"], "result": self._ask(task)})
-        told = (SHAPES | LARGE).get(self._kinds[task])
+        told = (SHAPES | LARGE | KEYS).get(self._kinds[task])
         send({"id": message["id"], "result": told(task) if told is not None else shape(task, "working")})
 
     def _ask(self, task: str) -> Json:

@@ -32,7 +32,7 @@ from clawft.gateway.offer.tools import Tools
 from clawft.gateway.questions import LIFETIME_SECONDS, Seal
 from clawft.gateway.reply import as_reply, told
 from clawft.guard.permission import unknown
-from clawft.guard.pipeline import Guard, Pipeline
+from clawft.guard.pipeline import Guard, Pipeline, WitnessGuard
 from clawft.guard.sides import Sides
 from clawft.model import EMPTY_OBJECT, Call, Caller, LogLevel, Next, Origin, Reply, Shortcut, SilentTalk, Talk, Tool
 from clawft.model.protocols import is_of
@@ -99,8 +99,8 @@ class Gateway:
         self.tools = Tools(basis, Pipeline(guards), surface)
         self.prompts = Prompts(basis)
         self.resources = Resources(basis, self.events)
-        first = Pipeline(guards[:1])
-        self._missing = first.way(first.applying(_NO_TOOL, _NOWHERE), lambda _: self._not_there)
+        witnesses = Pipeline([guard for guard in guards if is_of(guard, WitnessGuard)])
+        self._missing = witnesses.way(witnesses.applying(_NO_TOOL, _NOWHERE), lambda _: self._not_there)
 
     def introduce(self, name: str, version: str) -> None:
         """Callers that come from now on hear this name."""

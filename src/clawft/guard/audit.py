@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from clawft.errors import Busy, NotApproved, ToolNotFound
+from clawft.guard.pipeline import WitnessGuard
 from clawft.model import Call, Caller, Kind, Next, Origin, Reply, Tool
 
 if TYPE_CHECKING:  # loaded with the first lines
@@ -56,7 +57,7 @@ class Happened(Struct, gc=False):
     size: int
 
 
-class Audit:
+class Audit(WitnessGuard):
     def __init__(self, sink: Sink, *, values: bool = False) -> None:
         """`values`: write the arguments themselves, not only their digest."""
         self._sink = sink

@@ -10,6 +10,7 @@ from typing import Annotated, Protocol
 
 import msgspec
 
+from clawft.guard.pipeline import Guard
 from clawft.model import Call, CallToolResult, Next, Origin, Reply, Tool
 
 FAMILIES = frozenset({"file", "git", "cargo", "build", "shell"})
@@ -35,7 +36,7 @@ class EditorTexts(Protocol):
     def changed_on_disk(self, path: str | None = None) -> Sequence[str]: ...
 
 
-class EditorsGuard:
+class EditorsGuard(Guard):
     def __init__(self, texts: Callable[[], EditorTexts | None]) -> None:
         """`texts` gives None as long as no editor has been used."""
         self._texts = texts

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from clawft.errors import MAX_TOLD, ToolNotFound
+from clawft.guard.pipeline import QuickGuard
+from clawft.guard.sides import ListGuard
 from clawft.model import Call, Caller, Grant, Next, Origin, Reply, Tool
 from clawft.policy.grant import visible
 
@@ -14,7 +16,7 @@ def unknown(name: str) -> ToolNotFound:
     return ToolNotFound(f"unknown tool: {name[:MAX_TOLD]}", hint="tools/list names the tools there are")
 
 
-class Permission:
+class Permission(QuickGuard, ListGuard):
     def __init__(self, names_of: Callable[[Call], Sequence[str]]) -> None:
         """`names_of` gives every spelling of the tool that is called, so that a grant may use any of them."""
         self._names_of = names_of

@@ -11,11 +11,12 @@ from functools import partial
 import msgspec
 
 from clawft.errors import JsonRpcFailure
+from clawft.guard.sides import ContentsGuard, LateReplyGuard
 from clawft.link.share.workshop import searched
 from clawft.model import Call, Next, Origin, Reply, Tool
 
 
-class Redaction:
+class Redaction(ContentsGuard, LateReplyGuard):
     def __init__(self, wanted: Callable[[str], bool]) -> None:
         """`wanted`: whether the results of this server are looked through; an empty name stands for our own tools."""
         self._wanted = wanted
@@ -29,6 +30,12 @@ class Redaction:
         except JsonRpcFailure as refused:
             raise _without_secrets_in(refused) from None
         result = await _without_secrets(reply.result, call.origin)
+        return reply if result is reply.result else msgspec.structs.replace(reply, result=result)
+
+    def finish_late(self, call: Call, reply: Reply) -> Reply:
+        if not self._wanted(call.origin.server):
+            return reply
+        result = _looked_through(reply.result)
         return reply if result is reply.result else msgspec.structs.replace(reply, result=result)
 
     async def contents(self, what: str, origin: Origin, result: bytes) -> bytes:

@@ -14,6 +14,8 @@ from msgspec import Raw
 
 from clawft.catalog.names import accepted
 from clawft.errors import TooLarge
+from clawft.guard.pipeline import ReplyGuard
+from clawft.guard.sides import ContentsGuard
 from clawft.link.share.attic import ATTIC
 from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Kind, Next, Origin, Reply, Tool
@@ -41,7 +43,7 @@ def _nobodys(server: str) -> bool:
     return False
 
 
-class ResultGuard:
+class ResultGuard(ReplyGuard, ContentsGuard):
     """Cuts text above the limit and keeps the rest for reading on; spells hidden characters out."""
 
     def __init__(

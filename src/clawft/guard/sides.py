@@ -1,6 +1,6 @@
 """What guards do beside standing in the way of a call: lists, prompts, resources, and results that come late.
 
-A guard has any of these sides by having its methods; each is found once.
+A guard names the protocols of the sides it has.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import NotApproved
-from clawft.guard.pipeline import Guard, ReplyGuard
-from clawft.model import Call, Caller, Capabilities, Origin, Reply, Talk, Tool
+from clawft.guard.pipeline import Guard, ReplyGuard, WitnessGuard
+from clawft.model import Call, Caller, Capabilities, Finish, Origin, Reply, Talk, Tool
 from clawft.model.protocols import is_of
 from clawft.policy.beside_tools import PROMPTS
 
@@ -33,13 +33,13 @@ def unasked(caller: Caller) -> Caller:
     return msgspec.structs.replace(caller, capabilities=Capabilities())
 
 
-class ListGuard(Protocol):
+class ListGuard(Guard, Protocol):
     """A guard with a list side: the same rule decides what is listed and what can be called."""
 
     def shows(self, names: Sequence[str], caller: Caller) -> bool: ...
 
 
-class FaceGuard(Protocol):
+class FaceGuard(Guard, Protocol):
     """A guard that may withhold what a tool says of itself. Asked when a list is made, and never for a call."""
 
     def withheld(self, tool: Tool, origin: Origin, caller: Caller) -> str:
@@ -47,7 +47,7 @@ class FaceGuard(Protocol):
         ...
 
 
-class BesideGuard(Protocol):
+class BesideGuard(Guard, Protocol):
     """A guard that is asked about what a server has beside its tools, too: its prompts and resources."""
 
     async def refuses(self, use: BesideUse) -> str:
@@ -59,7 +59,7 @@ class BesideGuard(Protocol):
         ...
 
 
-class ContentsGuard(Protocol):
+class ContentsGuard(Guard, Protocol):
     """A guard that sees what is read beside the tools, too: the contents of a resource, the messages of a prompt."""
 
     async def contents(self, what: str, origin: Origin, result: bytes) -> bytes:
@@ -67,10 +67,10 @@ class ContentsGuard(Protocol):
         ...
 
 
-class WitnessGuard(Protocol):
-    """A guard that notes what was used, and what came of it."""
+class LateReplyGuard(Guard, Protocol):
+    """A guard that has to see only those results that come after their call has been answered."""
 
-    def noted(self, call: Call, began: float, ended: Reply | BaseException) -> None: ...
+    def finish_late(self, call: Call, reply: Reply) -> Reply: ...
 
 
 class Sides:
@@ -81,7 +81,7 @@ class Sides:
         self._faces = [guard for guard in guards if is_of(guard, FaceGuard)]
         self._beside = [guard for guard in guards if is_of(guard, BesideGuard)]
         self._contents = [guard for guard in reversed(guards) if is_of(guard, ContentsGuard)]
-        self._replies = [guard for guard in reversed(guards) if is_of(guard, ReplyGuard)]
+        self._late = [finish for guard in reversed(guards) if (finish := _finish_of(guard)) is not None]
         self._witnesses = [guard for guard in guards if is_of(guard, WitnessGuard)]
 
     def shows(self, names: Sequence[str], caller: Caller) -> bool:
@@ -94,7 +94,7 @@ class Sides:
         return next(filter(None, notes), "")
 
     def withheld_prompts(self, origin: Origin, caller: Caller) -> str:
-        """The same for all prompts of a server."""
+        """What stands in place of what the prompts of a server say of themselves; empty if nothing does."""
         notes = (guard.withholds(PROMPTS, origin, caller) for guard in self._beside)
         return next(filter(None, notes), "")
 
@@ -117,6 +117,12 @@ class Sides:
 
     def finish(self, call: Call, reply: Reply) -> Reply:
         """A result that comes after its call was answered, as it may pass."""
-        for guard in self._replies:
-            reply = guard.finish(call, reply)
+        for finish in self._late:
+            reply = finish(call, reply)
         return reply
+
+
+def _finish_of(guard: Guard) -> Finish | None:
+    if is_of(guard, LateReplyGuard):
+        return guard.finish_late
+    return guard.finish if is_of(guard, ReplyGuard) else None

@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from clawft.guard.approval.excerpt import quoted
 from clawft.guard.asking import Unanswered, answer_to, chosen
-from clawft.guard.sides import BesideUse
+from clawft.guard.pipeline import QuickGuard
+from clawft.guard.sides import BesideGuard, BesideUse, LateReplyGuard
 from clawft.model import Call, Caller, Next, Origin, Question, Reply, Tool
 from clawft.policy.strangers import brings_their_words, can_do_harm
 
@@ -68,7 +69,7 @@ def _named(call: Call) -> str:
     return call.asked or call.name
 
 
-class StrangersWords:
+class StrangersWords(QuickGuard, BesideGuard, LateReplyGuard):
     """Knows who reads strangers: whoever calls their tools, from when the call goes there. Their errors say what they
     like, too; so this guard stands behind all that may refuse.
     """
@@ -87,8 +88,8 @@ class StrangersWords:
         self._conversations.note(call.caller, _named(call))
         return after(call)
 
-    def finish(self, call: Call, reply: Reply) -> Reply:
-        """One that comes late may be read in another conversation."""
+    def finish_late(self, call: Call, reply: Reply) -> Reply:
+        """It may be read in another conversation."""
         if brings_their_words(call.tool, call.origin):
             self._conversations.note(call.caller, _named(call))
         return reply
@@ -103,7 +104,7 @@ class StrangersWords:
         return ""
 
 
-class AfterStrangers:
+class AfterStrangers(QuickGuard):
     """Asks before what could do harm."""
 
     def __init__(self, conversations: ReadingConversations) -> None:

@@ -24,5 +24,6 @@ def is_of(thing: object, protocol: type[T]) -> TypeGuard[T]:
 
 @cache
 def members(protocol: type) -> tuple[str, ...]:
-    """Methods and properties: what no body is written for is no member."""
-    return tuple(name for name in vars(protocol) if not name.startswith("_"))
+    """Methods and properties, its own and those of the protocols it extends: what no body is written for is none."""
+    extended = (base for base in protocol.__mro__ if getattr(base, "_is_protocol", False))
+    return tuple(dict.fromkeys(name for base in extended for name in vars(base) if not name.startswith("_")))

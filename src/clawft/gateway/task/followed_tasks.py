@@ -22,6 +22,8 @@ from clawft.wire import resource_links, tasks
 from clawft.wire.visible import make_visible
 
 _encode = msgspec.json.encode
+_ENDS = {"result", "error"}
+"""What a task that is over has brought: words of its server, like those of a call."""
 
 
 class FollowedTasks:
@@ -99,10 +101,10 @@ class FollowedTasks:
 
     def _guarded(self, shape: bytes, id: str, call: Call, spelled: UriSpelling | None) -> bytes:
         members = tasks.named(shape, id)
-        if "result" in members:
-            result = bytes(members["result"])
-            result = result if spelled is None else resource_links.in_result(result, spelled)
-            members["result"] = Raw(self._gateway.finish(call, Reply(result)).result)
+        if "result" in members and spelled is not None:
+            members["result"] = Raw(resource_links.in_result(bytes(members["result"]), spelled))
+        for name in _ENDS & members.keys():
+            members[name] = Raw(self._gateway.finish(call, Reply(bytes(members[name]))).result)
         return make_visible(_encode(members))
 
     def _shown(self, shape: bytes, id: str) -> bytes:

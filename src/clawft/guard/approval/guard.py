@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Literal
 
 from clawft.errors import ExecutionFailed, NotConnected
 from clawft.guard.approval.book import Approvals
-from clawft.guard.sides import BesideUse
+from clawft.guard.pipeline import QuickGuard
+from clawft.guard.sides import BesideGuard, BesideUse, FaceGuard
 from clawft.model import Allow, Ask, Call, Caller, Next, Origin, Reply, Tool, Verdict
 from clawft.policy.approval import RULE, ApprovalStanding
 from clawft.policy.beside_tools import RESOURCES_TOOL
@@ -37,7 +38,7 @@ async def _is_up(server: str, caller: Caller) -> None:
     return
 
 
-class ApprovalGuard:
+class ApprovalGuard(QuickGuard, FaceGuard, BesideGuard):
     """An approved call costs one look into a table; the file is looked at now and then, and before every question."""
 
     def __init__(
@@ -80,7 +81,7 @@ class ApprovalGuard:
 
     @cached_property
     def _first_uses(self) -> FirstUses:
-        from clawft.guard.approval.first_use import FirstUses  # same
+        from clawft.guard.approval.first_use import FirstUses  # trusted servers need none of it, either
 
         return FirstUses(self._book, self._offers, self._let_through, self._days)
 
