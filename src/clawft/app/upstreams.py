@@ -49,7 +49,7 @@ class Upstreams:
         pool.news.state_changed.listen(self._state_changed)
         ServerProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask, people)
         pool.clearance = self._cleared_ways
-        gateway.newcomers = pool.newcomers
+        gateway.arrivals.newcomers = pool.newcomers
         gateway.looked = pool.renew
         gateway.events.subscribe(lambda event: _pass_on(event, pool))
         return pool

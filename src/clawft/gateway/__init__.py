@@ -9,7 +9,7 @@
 | methods that both know | `dispatch`: the table `CALLS`, the table `LISTS` |
 | requests in flight | `running_requests`; `errand` for calls that no task waits for; `reply` is how each ends |
 | the way back while a call runs | `talk`; `questions`, `open_questions`, `spent_states` for what a tool asks |
-| tools, prompts, resources | `offer` |
+| tools, prompts, resources | `offer`; `arrivals` are those that are still on their way |
 | calls that outlive their request | `task` |
 | what callers hear beside | `events`, `seen_lists`, `watched_resources`, `levels` for logs |
 | which folders are theirs | `folders` asks them |

@@ -16,9 +16,9 @@ import msgspec
 
 from clawft._version import __version__
 from clawft.catalog.names import NameForm
-from clawft.catalog.snapshot import CatalogEntry
 from clawft.catalog.surface import Surface
 from clawft.errors import MissingCapability, ToolError, ToolNotFound
+from clawft.gateway.arrivals import Arrivals
 from clawft.gateway.events import ElicitationCompleted, Events, ListChanged, ListTopic, LogMessage, ResourceUpdated
 from clawft.gateway.folders import Folders
 from clawft.gateway.offer.basis import Basis
@@ -50,7 +50,6 @@ if TYPE_CHECKING:  # loaded with the first wish about logs, the first task, and 
     from clawft.gateway.levels import Loudness
     from clawft.gateway.task.handles import Handles
     from clawft.gateway.task.tasks import TaskBoard
-    from clawft.upstream.newcomers import Newcomers
 
 SERVER_NAME = "clawft"
 KEY_BYTES = 32
@@ -86,8 +85,6 @@ class Gateway:
         self.question_seconds = question_seconds
         self.pages = Pages(key, page_size)
         self.folders = Folders()
-        self.newcomers: Newcomers | None = None
-        """Servers that were started a moment ago, if there are any."""
         self.looked: Callable[[], None] = lambda: None
         """Called whenever somebody reads a list."""
         self.calls = 0
@@ -97,6 +94,7 @@ class Gateway:
         self._sides = Sides(guards)
         basis = Basis(self._roster, self._sides, self.shared, form, self._reaches)
         self.tools = Tools(basis, Pipeline(guards), surface)
+        self.arrivals = Arrivals(self._roster, self.tools)
         self.prompts = Prompts(basis)
         self.resources = Resources(basis, self.events)
         witnesses = Pipeline([guard for guard in guards if is_of(guard, WitnessGuard)])
@@ -185,30 +183,6 @@ class Gateway:
 
         return Loudness(self._roster)
 
-    # ── what is still to come ────────────────────────────────────────────────────────────────────────────────────────
-
-    def is_settled(self, caller: Caller) -> bool:
-        """Is it known what there is for this caller, as far as it can be waited for?"""
-        return not caller.proof and (self.newcomers is None or not (self.newcomers.awaited or self.newcomers.changing))
-
-    async def settle(self, caller: Caller) -> None:
-        """Back when it is."""
-        if self.newcomers is not None and self.newcomers.awaited:
-            await self.newcomers.all()
-        if caller.proof and self._roster.personal:
-            await self._roster.personal.settle(caller)
-
-    async def settle_without(self, is_there: Callable[[], bool], caller: Caller) -> None:
-        """The same for whoever wants one thing: what is there waits for nobody."""
-        if not self.is_settled(caller) and not is_there():
-            await self.settle(caller)
-
-    async def settle_lists(self, caller: Caller) -> None:
-        """The same, and lists that servers have changed are read again: for whoever reads them."""
-        await self.settle(caller)
-        if self.newcomers is not None and self.newcomers.changing:
-            await self.newcomers.lists()
-
     # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
@@ -233,7 +207,7 @@ class Gateway:
     @cached_property
     def handles(self) -> Handles:
         """Ids of the tasks that servers keep."""
-        from clawft.gateway.task.handles import Handles  # as above
+        from clawft.gateway.task.handles import Handles  # most servers know no tasks
 
         return Handles(self._key)
 
@@ -259,7 +233,7 @@ class Gateway:
     ) -> Reply:
         """Run one tool through its guards. A tool that fails gives a reply with `is_error`; an unknown one raises."""
         self.calls += 1
-        entry = self.tools.find(name, caller) or await self._find_soon(name, caller)
+        entry = self.tools.find(name, caller) or await self.arrivals.tool(name, caller)
         if entry is None:
             return await self._missing(Call(caller, name, _NO_TOOL, _NOWHERE, arguments, asked=name))
         call = Call(caller, entry.canonical, entry.tool, entry.origin, arguments, meta, talk or _SILENT, name, more)
@@ -272,27 +246,8 @@ class Gateway:
 
     async def _hidden(self, call: Call) -> Reply:
         """Told as late as of a tool that nobody has, so that the time it takes does not tell them apart either."""
-        await self._find_soon("", call.caller)
+        await self.arrivals.tool("", call.caller)
         return await self._not_there(call)
-
-    async def _find_soon(self, name: str, caller: Caller) -> CatalogEntry | None:
-        """A tool that is not there yet may come with a server, with a list that one has just changed, or with what this
-        caller has of its own.
-        """
-        entry: CatalogEntry | None = None
-        if self.newcomers is not None and self.newcomers.changing:
-            await self.newcomers.lists()
-            entry = self.tools.find(name, caller)
-        while entry is None and self.newcomers is not None and self.newcomers.awaited:
-            await self.newcomers.next()
-            entry = self.tools.find(name, caller)
-        if entry is None and (arrival := self.tools.arrival(name, caller)):
-            await arrival
-            entry = self.tools.find(name, caller)
-        if entry is None and caller.proof:
-            await self.settle(caller)
-            entry = self.tools.find(name, caller)
-        return entry
 
     async def _not_there(self, call: Call) -> Reply:
         """A server that has nothing for this caller says why."""

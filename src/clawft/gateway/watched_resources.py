@@ -36,7 +36,8 @@ class WatchedResources:
             raise BadParams(f"at most {MAX_SUBSCRIPTIONS} subscriptions in one session")
         self._releases[uri] = pending = partial(_nothing)  # this one's own
         try:
-            await self._gateway.settle_without(lambda: self._gateway.resources.has(uri, by.caller), by.caller)
+            resources, arrivals = self._gateway.resources, self._gateway.arrivals
+            await arrivals.servers_unless(lambda: resources.has(uri, by.caller), by.caller)
             release = await self._gateway.resources.watch(uri, by, self._updated)
         except BaseException:
             if self._releases.get(uri) is pending:
