@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from clawft.gateway.running_requests import CROWDED_SECONDS, MAX_IN_FLIGHT
+from clawft.gateway.crowd import STILL_SECONDS
+from clawft.gateway.running_requests import MAX_IN_FLIGHT
 from tests.requirements import requirement
 from tests.servers.pipe import Json, Pipe, call, cancelled, mcp_server, modern_meta, request, text_of
 
 pytestmark = pytest.mark.slow
 
-SOON_S = 3 * CROWDED_SECONDS
+SOON_S = 3 * STILL_SECONDS
 """On a busy machine."""
 BEYOND = 50
 LISTEN = {"notifications": {"toolsListChanged": True}, "_meta": modern_meta()}

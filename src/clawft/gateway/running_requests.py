@@ -11,13 +11,12 @@ from functools import cached_property
 from typing import Any
 
 from clawft.errors import INTERNAL_ERROR, BadEnvelope, Busy, ClawftError
+from clawft.gateway.crowd import Crowd
 from clawft.model import RunEnded
 from clawft.wire.jsonrpc import writing
 
 MAX_IN_FLIGHT = 1_024
 MAX_IDLE_WORKERS = 64
-CROWDED_SECONDS = 10.0
-"""If so many are in flight and none ends for so long, the input is read on: they may wait for what comes there."""
 _LAST_SECONDS = 2.0
 LAST_WORD = "shutting down: the call did not finish in time, and may have been done all the same"
 
@@ -73,11 +72,8 @@ class RunningRequests:
         self._workers: set[asyncio.Task[None]] = set()
         self._emptied: asyncio.Event | None = None
         self._closing = False
-        self._crowded: tuple[Callable[[], None], Callable[[], None]] | None = None
-        self._is_crowded = False
-        self._has_moved = False
-        """Something has ended since we looked, while it was crowded."""
-        self._look: asyncio.TimerHandle | None = None
+        self._crowd: Crowd | None = None
+        """Where the input can wait."""
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -88,22 +84,8 @@ class RunningRequests:
         return asyncio.get_running_loop()
 
     def when_crowded(self, stop: Callable[[], None], go_on: Callable[[], None]) -> None:
-        """Where the input can wait, `stop` is called when the limit is reached and `go_on` when half is done.
-
-        Also when nothing ends any more: then the input may hold the answers to questions and the ends of listens, and
-        further requests are "busy".
-        """
-        self._crowded = (stop, go_on)
-
-    def _wait_for_ends(self) -> None:
-        self._has_moved = False
-        self._look = self._loop.call_later(CROWDED_SECONDS, self._look_at_crowd)
-
-    def _look_at_crowd(self) -> None:
-        if self._has_moved:
-            self._wait_for_ends()
-        elif self._crowded is not None:
-            self._crowded[1]()
+        """The input can wait: it is told to when as many are in flight as may be."""
+        self._crowd = Crowd(self._limit, stop, go_on)
 
     # ── from a pipe ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -122,10 +104,8 @@ class RunningRequests:
         """It is in flight from now on. `refusal` was asked for first."""
         jobs = self._jobs
         jobs[job.key] = job
-        if len(jobs) >= self._limit and self._crowded is not None and not self._is_crowded:
-            self._is_crowded = True
-            self._crowded[0]()
-            self._wait_for_ends()
+        if len(jobs) >= self._limit and self._crowd is not None:
+            self._crowd.gather()
 
     def queue(self, job: Job) -> None:
         """Have a worker run it."""
@@ -199,7 +179,7 @@ class RunningRequests:
         job.task = me
         try:
             answer = writing.result(id, await work)
-        except BaseException as ended:  # noqa: BLE001 - the same
+        except BaseException as ended:  # noqa: BLE001 - raised again if it is not about this request
             answer = self._instead(job, me, ended)
         finally:
             self.forget(job)
@@ -248,16 +228,8 @@ class RunningRequests:
         del self._jobs[job.key]
         if not self._jobs and self._emptied is not None:
             self._emptied.set()
-        if self._is_crowded and self._crowded is not None:
-            self._has_moved = True
-            if len(self._jobs) <= self._limit // 2:
-                self._disperse(self._crowded[1])
-
-    def _disperse(self, go_on: Callable[[], None]) -> None:
-        self._is_crowded = False
-        if self._look is not None:
-            self._look.cancel()
-        go_on()
+        if self._crowd is not None and self._crowd.is_here:
+            self._crowd.leave(len(self._jobs))
 
     def refusal(self, key: bytes) -> ClawftError | None:
         if self._closing:
@@ -310,7 +282,7 @@ def answered_now(id: bytes, work: Callable[[], bytes], code_of: CodeOf) -> bytes
     """The answer to what needs no waiting."""
     try:
         return writing.result(id, work())
-    except Exception as error:  # noqa: BLE001 - same
+    except Exception as error:  # noqa: BLE001 - exactly one answer, whatever breaks
         return failure_of(id, error, code_of)
 
 
