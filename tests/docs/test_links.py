@@ -1,6 +1,9 @@
 """Nothing in the documentation points at something that is not there."""
 
+import ast
 import re
+from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +18,7 @@ PACKAGE = ROOT / "src" / "clawft"
 ARCHITECTURE = ROOT / "docs" / "reference" / "architecture.md"
 
 _DOTTED = re.compile(r"clawft(\.\w+)+")
+_MEMBER = re.compile(r"([A-Z]\w+)\.(\w+)(?:\(.*\))?")
 _FILE = re.compile(r"(\w+/)*\w+\.(py|toml|md)")
 
 every_page = pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
@@ -69,6 +73,48 @@ def test_files_in_the_text_exist(page: Path) -> None:
     files = {code for code in inline_code(prose(page)) if _FILE.fullmatch(code)}
     of_the_reader = {file for file in files if file.endswith("config.toml")}
     assert [file for file in sorted(files - of_the_reader) if not exists(page, file)] == []
+
+
+@cache
+def members_of_classes() -> dict[str, set[str]]:
+    """By the name of a class; of several that share one, all that any of them has."""
+    found: dict[str, set[str]] = {}
+    for source in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(source.read_text())):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, set()).update(_members(node))
+    return found
+
+
+def _members(of: ast.ClassDef) -> Iterator[str]:
+    for node in ast.walk(of):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.AnnAssign(target=ast.Name(id=name)) | ast.AnnAssign(target=ast.Attribute(attr=name)):
+                yield name
+            case ast.Assign(targets=targets):
+                yield from (each.attr for each in targets if isinstance(each, ast.Attribute))
+                yield from (each.id for each in targets if isinstance(each, ast.Name))
+            case _:
+                pass
+
+
+@requirement("QUAL-14")
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/**/*.md")), ids=lambda page: page.name)
+def test_members_of_our_classes_in_the_text_exist(page: Path) -> None:
+    named = (_MEMBER.fullmatch(code) for code in inline_code(prose(page)))
+    ours = [(found[1], found[2]) for found in named if found and found[1] in members_of_classes()]
+    assert [each for each in ours if each[1] not in members_of_classes()[each[0]]] == []
+
+
+@requirement("QUAL-14")
+@pytest.mark.parametrize("package", sorted(PACKAGE.rglob("__init__.py"))[1:], ids=lambda file: file.parent.name)
+def test_a_package_says_which_file_does_what(package: Path) -> None:
+    told = " ".join(inline_code(ast.get_docstring(ast.parse(package.read_text())) or ""))
+    modules = {file.stem for file in package.parent.glob("*.py")} - {"__init__"}
+    folders = {inner.parent.name for inner in package.parent.glob("*/__init__.py")}
+    assert {name for name in modules | folders if not re.search(rf"\b{name}\b", told)} == set()
 
 
 @requirement("QUAL-14")

@@ -10,7 +10,8 @@
 
 | what they need | where |
 |---|---|
-| who we are to a provider, and where it is | `config`, `presets`; `site` tells whose an address is |
+| who we are to a provider, and where it is | `config`, `presets` |
+| whose an address is, and where a token may go | `site`, `token_hosts` |
 | a word to it | `web`; `endpoint` for tokens, `pkce` for the secrets of one request, `revoke` for the end |
 | what is kept | `tokens`, in the `vault`: plain or `sealed`, and from one to the other by `login_storage` |
 | renewal | `renew`, which starts `renewing`; while a token is still good, `renewing_beside` the calls |

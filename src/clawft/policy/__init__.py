@@ -7,6 +7,7 @@
 | what of them is in arguments | `arguments`, which `search` finds by `command_values` and `url_values` |
 | a tool | `grant` says who sees it, by `globs`; `approval` whether it is still the one that was approved |
 | its text | `pin`, `beside_tools`, `definition_lines`; `scan` for what is meant for the model, in `disguise` |
+| what may follow strangers' words | `strangers` |
 | the start of a server | `launch` |
 | a task that is handed over | `delegation` |
 

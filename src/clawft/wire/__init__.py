@@ -10,7 +10,9 @@
 | the other way between eras | `narrow`, `forms`, `tasks`, `answers` |
 | what strangers may send | `shapes`, `blocks`, `resources_and_prompts`, `questions`, `schemas`: as the protocol says |
 | URIs in it | `resource_links` |
-| what people and models read | `visible` and `hidden_characters`, `secrets`; `foreign_lines` says who speaks |
+| what people and models read | `visible`, by `unseen` and `hidden_characters`; `secrets` |
+| who speaks | `foreign_lines` |
+| what every client can read | `legible` |
 
 To add a revision: a row in `revisions.REVISIONS`; what it cannot know is left out in `narrow`.
 """
