@@ -2,16 +2,23 @@
 
 import ast
 import re
-from collections.abc import Iterator
+import sys
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
+from clawft.app import App
+from clawft.config.settings import Settings
 from tests.docs.pages import ROOT, anchors, inline_code, links, pages, prose, rows
+from tests.gateway.support import pipe, texts
 from tests.requirements import requirement
 
 PACKAGE = ROOT / "src" / "clawft"
@@ -117,11 +124,59 @@ def test_a_package_says_which_file_does_what(package: Path) -> None:
     assert {name for name in modules | folders if not re.search(rf"\b{name}\b", told)} == set()
 
 
+_STEP = re.compile(r"\d+b?")
+
+
+def steps_of_the_walk() -> list[tuple[str, list[str]]]:
+    """The file of each step, and the functions there."""
+    walk = [row for row in rows(ARCHITECTURE.read_text()) if len(row) == 4 and _STEP.fullmatch(row[0])]
+    return [(file.strip("`"), list(inline_code(names))) for _, file, names, _ in walk]
+
+
 @requirement("QUAL-14")
 def test_the_walk_of_a_call_names_real_functions() -> None:
-    steps = [row for row in rows(ARCHITECTURE.read_text()) if len(row) == 4 and row[0].isdigit()]
+    steps = steps_of_the_walk()
     assert len(steps) >= 10
-    for _, file, functions, _ in steps:
-        module = "clawft." + file.strip("`").removesuffix(".py").replace("/", ".")
-        for name in inline_code(functions):
+    for file, names in steps:
+        module = "clawft." + file.removesuffix(".py").replace("/", ".")
+        for name in names:
             resolve(f"{module}.{name}")
+
+
+@requirement("QUAL-14")
+async def test_the_walk_of_a_call_is_the_way_a_call_takes(home: Path, workspace: Path) -> None:
+    """Of `file__read` over a pipe, down to the tool itself."""
+    (workspace / "a.txt").write_text("hello")
+    app = App(Settings(home=home, workspace=workspace), outside=False)
+    async with pipe(app.gateway, app.caller) as client:
+        await client.initialize()
+        with functions_called() as called:
+            assert texts(await client.call("file__read", path="a.txt")) == ["hello"]
+    await app.close()
+    walk = steps_of_the_walk()
+    told = walk[1 : walk.index(("builtin/file.py", ["read"])) + 1]  # the first step is the pipe, which this has not
+    assert [file for file, _ in told if file not in {there for there, _ in called}] == []
+    taken = [called.index((file, names[0])) for file, names in told if (file, names[0]) in called]
+    assert taken == sorted(taken)
+    assert len(taken) >= len(told) - 3  # some name a class or a table
+
+
+@contextmanager
+def functions_called() -> Generator[list[tuple[str, str]]]:
+    """File and name of each function of ours, in the order of their first calls."""
+    called: dict[tuple[str, str], None] = {}
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        file = Path(frame.f_code.co_filename)
+        if event == "call" and file.is_relative_to(PACKAGE):
+            called.setdefault((str(file.relative_to(PACKAGE)), frame.f_code.co_qualname))
+
+    found: list[tuple[str, str]] = []
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        yield found
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+        found += called
