@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from functools import cached_property
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ from clawft.guard.pipeline import Guard
 from clawft.guard.redaction import Redaction
 from clawft.guard.result import ResultGuard
 from clawft.guard.security import Security
-from clawft.model import Call, Caller, Grant, Tool
+from clawft.model import Call, Caller, Grant
 from clawft.provider.registry import outside_providers
 from clawft.store.journal import Journal
 from clawft.store.leftovers import Leftovers
@@ -41,7 +41,6 @@ if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.config.servers import Servers
     from clawft.delegate.desk import Desk
     from clawft.delegate.prompt import ConnectedServer
-    from clawft.guard.approval.offers import OfferedTools
     from clawft.link.process import Said
     from clawft.upstream.pool import Pool
 
@@ -88,10 +87,6 @@ class App:
         self.own = OwnTools(self.gateway, self.files, settings.workspace)
         self._register(outside)
 
-    @classmethod
-    def build(cls, settings: Settings) -> App:
-        return cls(settings)
-
     # ── guards ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @cached_property
@@ -99,23 +94,12 @@ class App:
         settings = self.settings
         return ApprovalGuard(
             self.approvals,
-            self._offered,
+            lambda: self.upstreams,
             settings.workspace,
             asking=settings.ask,
             days=settings.approval_days,
             relisted=self._relist,
-            beside=self._beside,
-            up=self._up,
         )
-
-    def _offered(self, server: str, caller: Caller) -> OfferedTools:
-        return self.upstreams.offered(server, caller)
-
-    def _beside(self, server: str, caller: Caller) -> Sequence[Tool]:
-        return self.upstreams.beside(server, caller)
-
-    def _up(self, server: str, caller: Caller) -> Awaitable[None]:
-        return self.upstreams.up(server, caller)
 
     def _guards(self) -> list[Guard]:
         """Outermost first. A new guard is a file in `guard/` and a row here."""

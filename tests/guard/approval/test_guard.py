@@ -36,13 +36,23 @@ NAME = "mcp:stranger"
 class House:
     """A gateway with one untrusted server, and the book beside it."""
 
-    def __init__(self, home: Path, *, trusted: bool = False, **options: Any) -> None:
+    def __init__(
+        self,
+        home: Path,
+        *,
+        trusted: bool = False,
+        prompts: Sequence[bytes] = (),
+        when_up: Callable[[], None] = lambda: None,
+        **options: Any,
+    ) -> None:
+        self._prompts = prompts
+        self._when_up = when_up
         self.book = Approvals(home)
         self.instructions = ""
         self.demo = Demo(NAME)
         self.define("run", "Runs it.")
         self.define("walk", "Walks it.")
-        self.guard = ApprovalGuard(self.book, self._offered, Path("/w"), relisted=self._relist, **options)
+        self.guard = ApprovalGuard(self.book, lambda: self, Path("/w"), relisted=self._relist, **options)
         self.gateway = Gateway([self.guard])
         self.gateway.register(self.demo, server="stranger", trusted=trusted)
 
@@ -59,8 +69,16 @@ class House:
         if hasattr(self, "gateway"):
             self.gateway.tools_changed()
 
-    def _offered(self, server: str, caller: Caller) -> OfferedTools:
+    # ── as the servers that are approved ──
+
+    def offered(self, server: str, caller: Caller) -> OfferedTools:
         return OfferedTools(self.demo.list_tools(), self.instructions)
+
+    def beside(self, server: str, caller: Caller) -> Sequence[Tool]:
+        return beside_tools(self._prompts, resources=False)
+
+    async def up(self, server: str, caller: Caller) -> None:
+        self._when_up()
 
     def _relist(self) -> None:
         self.gateway.tools_changed()
@@ -512,11 +530,7 @@ class Answering(SilentTalk):
 @requirement("POOL-19", "RES-07")
 async def test_nor_is_it_for_prompts(home: Path) -> None:
     told = [b'{"name":"hello","description":"Says hello."}']
-
-    def beside(server: str, caller: Caller) -> Sequence[Tool]:
-        return beside_tools(told, resources=False)
-
-    house = House(home, beside=beside)
+    house = House(home, prompts=told)
     able, stranger = Caller(capabilities=Capabilities(elicit_form=True)), Origin(NAME, "stranger", False)
 
     def change() -> None:
@@ -547,10 +561,7 @@ async def test_all_tools_are_those_there_were_when_it_was_asked_in_the_stateless
 
 @requirement("POOL-19")
 async def test_a_server_that_was_not_up_is_judged_by_what_it_says_when_it_is(home: Path) -> None:
-    async def up(server: str, caller: Caller) -> None:
-        house.define("run", "Runs away with it.")
-
-    house = House(home, up=up)
+    house = House(home, when_up=lambda: house.define("run", "Runs away with it."))
     async with pipe(house.gateway) as client:
         await client.initialize()
         await client.call("stranger__run")

@@ -124,7 +124,7 @@ def with_app(
     _say_who_warns()
 
     async def build_and_work() -> T:
-        app = App.build(chosen)
+        app = App(chosen)
         try:
             if app.files.name_any:
                 await _prepare(app, options, tool, start=servers and not _is_built_in(app, tool), look=look)

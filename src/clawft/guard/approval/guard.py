@@ -7,7 +7,7 @@ asked about again, and until then no model is shown its new text.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -22,20 +22,10 @@ from clawft.policy.beside_tools import RESOURCES_TOOL
 
 if TYPE_CHECKING:  # loaded with the first use that nobody has let through yet
     from clawft.guard.approval.first_use import FirstUses
-    from clawft.guard.approval.offers import Beside, Offered, Offers
+    from clawft.guard.approval.offers import Offers, ServersInUse
 
 Asking = Literal["untrusted", "all"]
-Up = Callable[[str, Caller], Awaitable[None]]
-"""Returns when a server is up: from then on we know it from its own words. Raises NotConnected."""
 Key = tuple[str, str, str]
-
-
-def _nothing(server: str, caller: Caller) -> Sequence[Tool]:
-    return ()
-
-
-async def _is_up(server: str, caller: Caller) -> None:
-    return
 
 
 class ApprovalGuard(QuickGuard, FaceGuard, BesideGuard):
@@ -44,24 +34,22 @@ class ApprovalGuard(QuickGuard, FaceGuard, BesideGuard):
     def __init__(
         self,
         book: Approvals,
-        offered: Offered,
+        servers: Callable[[], ServersInUse],
         workspace: Path,
         *,
         asking: Asking = "untrusted",
         days: int = 0,
         relisted: Callable[[], None] = lambda: None,
-        beside: Beside = _nothing,
-        up: Up = _is_up,
     ) -> None:
-        """`days`: how long an answer holds, 0 for ever. `relisted`: tools that were withheld may be shown now."""
+        """`servers` are there from the first use of one on. `days`: how long an answer holds, 0 for ever. `relisted`:
+        tools that were withheld may be shown now.
+        """
         self._book = book
-        self._offered = offered
+        self._servers = servers
         self._workspace = workspace
         self._days = days
-        self._beside = beside
         self._asking = asking
         self._relisted = relisted
-        self._up = up
         self._open: dict[Key, Tool] = {}
         self._open_of: dict[str, set[Key]] = {}
         self._withheld = False
@@ -77,7 +65,7 @@ class ApprovalGuard(QuickGuard, FaceGuard, BesideGuard):
     def _offers(self) -> Offers:
         from clawft.guard.approval.offers import Offers  # trusted servers need none of it
 
-        return Offers(self._book, self._workspace, self._offered, self._beside)
+        return Offers(self._book, self._workspace, self._servers)
 
     @cached_property
     def _first_uses(self) -> FirstUses:
@@ -100,7 +88,7 @@ class ApprovalGuard(QuickGuard, FaceGuard, BesideGuard):
         refusal = self._first_uses.refusal_at_once(call)
         if not refusal:
             try:
-                await self._up(call.origin.server, call.caller)
+                await self._servers().up(call.origin.server, call.caller)
             except NotConnected as down:
                 raise ExecutionFailed(down.message, hint=down.hint) from None
             call = self._offers.as_it_is_now(call)
@@ -134,7 +122,7 @@ class ApprovalGuard(QuickGuard, FaceGuard, BesideGuard):
         refusal = self._first_uses.refusal_at_once(self._offers.beside_call(use))
         if refusal:
             return refusal
-        await self._up(use.origin.server, use.caller)
+        await self._servers().up(use.origin.server, use.caller)
         return await self._first_uses.refusal(self._offers.beside_call(use))
 
     # ── what is shown meanwhile ──────────────────────────────────────────────────────────────────────────────────────

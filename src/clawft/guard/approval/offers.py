@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 from msgspec import Struct
@@ -26,9 +27,18 @@ class OfferedTools(Struct, frozen=True):
     """Is it a server that a file of the workspace names?"""
 
 
-Offered = Callable[[str, Caller], OfferedTools]
-Beside = Callable[[str, Caller], Sequence[Tool]]
-"""What a server has beside its tools, put as tools, for this caller."""
+class ServersInUse(Protocol):
+    """What has to be known of the servers whose use is approved."""
+
+    def offered(self, server: str, caller: Caller) -> OfferedTools: ...
+
+    def beside(self, server: str, caller: Caller) -> Sequence[Tool]:
+        """What it has beside its tools, put as tools, for this caller."""
+        ...
+
+    async def up(self, server: str, caller: Caller) -> None:
+        """Returns when it is up: from then on we know it from its own words. Raises NotConnected."""
+        ...
 
 
 class JudgedUse(Struct, frozen=True):
@@ -43,14 +53,13 @@ class JudgedUse(Struct, frozen=True):
 
 
 class Offers:
-    def __init__(self, book: Approvals, workspace: Path, offered: Offered, beside: Beside) -> None:
+    def __init__(self, book: Approvals, workspace: Path, servers: Callable[[], ServersInUse]) -> None:
         self._book = book
         self._workspace = str(workspace)
-        self._offered = offered
-        self._beside = beside
+        self._servers = servers
 
     def judge(self, tool: Tool, origin: Origin, caller: Caller) -> JudgedUse:
-        server, offered = origin.server, self._offered(origin.server, caller)
+        server, offered = origin.server, self._servers().offered(origin.server, caller)
         wire, instructions = tool.wire, offered.instructions
         use = self._use(server, tool.name, tool_pin(wire, instructions), caller, offered)
         found = self._book.judge(use)
@@ -60,7 +69,7 @@ class Offers:
 
     def uses_of(self, call: Call, tools: Sequence[Tool]) -> list[tuple[PinnedUse, bytes]]:
         """Of each of these tools by whoever calls, and what it says of itself. Without pins: those take long."""
-        server, offered = call.origin.server, self._offered(call.origin.server, call.caller)
+        server, offered = call.origin.server, self._servers().offered(call.origin.server, call.caller)
         wires = {tool.name: tool.wire for tool in tools}
         return [(self._use(server, name, "", call.caller, offered), wire) for name, wire in wires.items()]
 
@@ -68,13 +77,13 @@ class Offers:
         return PinnedUse(server, tool, pin, caller.agent, self._workspace, caller.principal, offered.local)
 
     def all_of(self, server: str, caller: Caller) -> Sequence[Tool]:
-        return (*self._offered(server, caller).tools, *self._beside(server, caller))
+        return (*self._servers().offered(server, caller).tools, *self._servers().beside(server, caller))
 
     def as_it_is_now(self, call: Call) -> Call:
         """A server may say something else than it did when it was called: it was not up yet, or somebody was asked."""
         is_beside = call.name == _beside_name(call.origin, call.tool.name)
         server, caller = call.origin.server, call.caller
-        told = self._beside(server, caller) if is_beside else self._offered(server, caller).tools
+        told = self._servers().beside(server, caller) if is_beside else self._servers().offered(server, caller).tools
         tool = next((tool for tool in told if tool.name == call.tool.name), call.tool)
         return call if tool.wire == call.tool.wire else msgspec.structs.replace(call, tool=tool)
 
@@ -85,7 +94,7 @@ class Offers:
 
     def beside_tool(self, method: str, origin: Origin, caller: Caller) -> Tool:
         """What stands for all prompts, or all resources, of a server."""
-        known = (each for each in self._beside(origin.server, caller) if each.name == method)
+        known = (each for each in self._servers().beside(origin.server, caller) if each.name == method)
         return next(known, RESOURCES_TOOL if method == RESOURCES_TOOL.name else prompts_of(()))
 
 
