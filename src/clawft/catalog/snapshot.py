@@ -275,13 +275,13 @@ def _bare(entries: Sequence[CatalogEntry], *, of_servers: bool) -> dict[str, Cat
 
 
 def without_words(entry: CatalogEntry, note: str) -> CatalogEntry:
-    """The same tool with a note in place of everything it says of itself."""
+    """The entry with a note in place of everything its tool says of itself."""
     wire = msgspec.json.encode({"name": entry.name, "description": note, "inputSchema": {"type": "object"}})
     return msgspec.structs.replace(entry, tool=Tool(entry.tool.name, wire))
 
 
 def with_pages(entry: CatalogEntry, spell: Callable[[str], str]) -> CatalogEntry:
-    """The same tool with the page it is shown with spelled so."""
+    """The entry with the address of the page its tool is shown with as `spell` spells it."""
     from clawft.wire import resource_links  # only where URIs are shared
 
     wire = resource_links.in_definition(entry.tool.wire, spell)
@@ -294,7 +294,7 @@ _object = msgspec.json.Decoder(dict[str, Raw])
 
 
 def rename(wire: bytes, name: str) -> bytes:
-    """The same definition under another name; every other byte as it came."""
+    """A definition under another name; every other byte as it came."""
     members = _object.decode(wire)
     members["name"] = Raw(msgspec.json.encode(name))
     return msgspec.json.encode(members)

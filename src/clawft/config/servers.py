@@ -133,7 +133,7 @@ def waits(name: str, found: FoundServer) -> InvalidConfig:
 
 
 def _in_a_line(spec: UpstreamSpec) -> str:
-    """The same for a line of the log. What a workspace would start may be as long as its file."""
+    """What would be started, short enough for the log: what a workspace would start may be as long as its file."""
     kept = sum(1 for end in accumulate(len(word) + 1 for word in spec.args) if end <= LINE_CHARS)
     brief = msgspec.structs.replace(spec, command=spec.command[:LINE_CHARS], args=spec.args[:kept])
     shown = told(brief)

@@ -149,7 +149,7 @@ class Conversation:
         return self._shape(reply, target.method)
 
     async def _follow(self, go_on: Callable[[], Awaitable[Reply]]) -> bytes:
-        """The same for a call that was started without a task."""
+        """The bare result of a call that was started without a task."""
         try:
             return self._shape(await go_on())
         except UrlElicitationRequired as first:

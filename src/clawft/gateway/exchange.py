@@ -81,7 +81,7 @@ class Exchange:
     def read_usual(
         self, usual: UsualCall, headers: Headers | None = None, route: Route | None = None
     ) -> AdmittedRequest | None:
-        """The same for the usual tools/call; None if it is not quite usual, and has to be read like any other.
+        """Who sends a usual tools/call, and what; None if it is not quite usual, and has to be read like any other.
 
         `route` is what the headers tell of it.
         """

@@ -247,7 +247,7 @@ class StreamLink:
         fail_long(line.head, self._waiting, _skipped(line, self._limit))
 
     def _take_bad_line(self, line: bytes, wrong: WireError) -> None:
-        from clawft.wire.jsonrpc.batches import unpacked  # same
+        from clawft.wire.jsonrpc.batches import unpacked  # few servers write what cannot be read
         from clawft.wire.jsonrpc.unreadable import fail_answered, refusal_of, salvage
 
         began = time.monotonic()

@@ -415,6 +415,6 @@ class Upstream:
 
 
 def _told(error: Exception) -> str:
-    from clawft.upstream.reasons import words_of  # as above
+    from clawft.upstream.reasons import words_of  # most servers are there
 
     return words_of(error)

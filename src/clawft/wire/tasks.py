@@ -149,7 +149,7 @@ def is_of(result: bytes, id: str) -> bool:
 
 
 def unrelated(result: bytes) -> bytes:
-    """The same for someone who does not know that there was a task."""
+    """The result of a task, for someone who does not know that there was one."""
     if RELATED.encode() not in result:
         return result
     members: dict[str, Any] = dict(_object.decode(result))

@@ -52,7 +52,7 @@ class House:
         told, run = self.demo._tools[name]  # pyright: ignore[reportPrivateUsage]  # the provider of these tests
         raw = json.dumps(wire).encode()
         hints = msgspec.convert(more.get("annotations", {}), Annotations)
-        self.demo._tools[name] = (  # pyright: ignore[reportPrivateUsage]  # same
+        self.demo._tools[name] = (  # pyright: ignore[reportPrivateUsage]  # the provider of these tests
             msgspec.structs.replace(told, wire=raw, annotations=hints),
             run,
         )
@@ -256,7 +256,7 @@ async def test_a_client_that_never_answers_keeps_calls_waiting_once_and_they_hea
 @requirement("POOL-18")
 async def test_a_task_that_nobody_looks_after_holds_up_no_call_of_its_tool(house: House) -> None:
     told, run = house.demo._tools["run"]  # pyright: ignore[reportPrivateUsage]  # the provider of these tests
-    house.demo._tools["run"] = (msgspec.structs.replace(told, task="optional"), run)  # pyright: ignore[reportPrivateUsage]  # same
+    house.demo._tools["run"] = (msgspec.structs.replace(told, task="optional"), run)  # pyright: ignore[reportPrivateUsage]  # the provider of these tests
     house.gateway.tools_changed()
     async with pipe(house.gateway) as client:
         await client.initialize(capabilities=CAN_FILL)

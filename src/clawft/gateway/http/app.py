@@ -145,7 +145,7 @@ class HttpApp:
             return refuse_message(visit.send, wrong)
 
     async def _receive(self, visit: Visit) -> None:
-        """The same for a body that is still on its way."""
+        """One message in, whose body is still on its way."""
         if not 0 <= visit.announced() <= LARGE:
             await self._receive_large(visit)
             return
@@ -169,7 +169,7 @@ class HttpApp:
             await refuse_message(visit.send, wrong)
 
     async def _carry(self, visit: Visit, body: bytes) -> None:
-        """The same for a large one that came at once."""
+        """One large message in, which came at once."""
         try:
             with await LARGE_REQUESTS.enter(len(body), self._holder(visit), visit.has_left):
                 taken = self._take(visit, body)

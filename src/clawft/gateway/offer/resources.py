@@ -125,7 +125,7 @@ class Resources:
         return (await self._find_and_read(uri, by, owner))[1]
 
     async def read_noted(self, uri: str, by: Reader) -> bytes:
-        """The same where nobody has noted a call yet."""
+        """What `read` gives, noted as a call: for where nobody has noted one yet."""
         began, origin = time.perf_counter(), _NOBODY
         try:
             origin, result = await self._find_and_read(uri, by)
@@ -318,5 +318,5 @@ _object = msgspec.json.Decoder(dict[str, Raw])
 
 
 def _with(raw: bytes, key: str, value: str) -> bytes:
-    """The same object with one member changed; the others stay as they came."""
+    """The object with one member changed; the others stay as they came."""
     return msgspec.json.encode({**_object.decode(raw), key: Raw(msgspec.json.encode(value))})

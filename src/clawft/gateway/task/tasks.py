@@ -74,7 +74,7 @@ class Task(BackgroundTalk):
         self.created = time.time()
         self.updated = self.created
         self.moved = time.monotonic()
-        """The same as `updated`, by a clock that nobody sets: what it shows is for people, this is for its end."""
+        """When it last changed, by a clock that nobody sets. `updated` is for people, this is for its end."""
         self.questions: dict[str, Question] = {}
         self.result: bytes = b""
         self.error: Mapping[str, Any] | None = None

@@ -42,7 +42,7 @@ class Total:
         return self.carried == mine or self.carried + size <= self.limit
 
     def has_share(self, size: int, caller: str, mine: int = 0) -> bool:
-        """The same for the caller's own part."""
+        """Whether the caller's own part, half of all at most, has room for so much more."""
         carried = self.of_caller[caller] if caller else mine
         return carried == mine or carried + size <= self.limit // 2
 

@@ -32,7 +32,7 @@ MAX_TOLD_CHARS = 100
 TOOL_BYTES = 450
 """What a tool takes in memory beside its definition: its names, and its place in every table."""
 ITEM_BYTES = 200
-"""The same for a prompt or a resource."""
+"""What a prompt or a resource takes in memory beside its definition."""
 WORTH_BYTES = 16 * 1024
 """With less room than that a list is not asked for: it may be large, and of no use."""
 TURN_SECONDS = 0.05
@@ -273,7 +273,7 @@ def read_resource(raw: bytes) -> ForeignResource:
 
 
 def read_template(raw: bytes) -> ForeignTemplate:
-    from clawft.wire.resources_and_prompts import ResourceTemplate  # as above
+    from clawft.wire.resources_and_prompts import ResourceTemplate  # most servers have no templates
 
     check_legible(raw)
     wire, view = read_mended(raw, ResourceTemplate)
@@ -281,7 +281,7 @@ def read_template(raw: bytes) -> ForeignTemplate:
 
 
 def read_prompt(raw: bytes) -> ForeignPrompt:
-    from clawft.wire.resources_and_prompts import Prompt  # as above
+    from clawft.wire.resources_and_prompts import Prompt  # most servers have no prompts
 
     check_legible(raw)
     wire, view = read_mended(raw, Prompt)

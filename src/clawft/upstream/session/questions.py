@@ -27,7 +27,7 @@ class Questions:
         self._answering = answering
         self._open: dict[bytes, asyncio.Task[None]] = {}
         self.refused = 0
-        """So far."""
+        """Questions of this server that we would not answer, so far."""
 
     def take(self, request: Request, stream: int | None) -> None:
         if request.id in self._open:
