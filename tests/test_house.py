@@ -29,7 +29,7 @@ FAILS_AT_ONCE = {
 }
 """Where a group that is repeated so has taken nothing when it fails, or what looks like one is none."""
 LEANS_ON_ANOTHER = re.compile(
-    r'^\s*"""(?:The same\b|Likewise\b)|#(?:.*[#-])? *(?:as above|see above|same)\.?$', re.MULTILINE
+    r'^\s*"""(?:The same\b|Likewise\b)|#(?:.*[#-])? *(?:as above|see above|(?:the )?same)\.?$', re.MULTILINE
 )
 LEAN_STILL = {
     "gateway/core.py",

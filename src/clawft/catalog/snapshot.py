@@ -57,9 +57,9 @@ class CatalogEntry(Struct, frozen=True):
         return _names(self.name, self.origin, self.tool.name, self.tool.alias)
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """How people are told of it: two tools of two servers may even have one canonical name."""
-        return _told(self.origin, self.tool)
+        return _label(self.origin, self.tool)
 
     @property
     def wire(self) -> bytes:
@@ -67,7 +67,7 @@ class CatalogEntry(Struct, frozen=True):
         return rename(self.tool.wire, self.name)
 
 
-def _told(origin: Origin, tool: Tool) -> str:
+def _label(origin: Origin, tool: Tool) -> str:
     return f"{tool.name!r} of {origin.server or origin.namespace}"
 
 
@@ -201,7 +201,7 @@ def build(
         name = named.name if named is not None else _export(offer.origin, tool, form, is_free)
         owner = taken(name) or inside.get(own)
         if owner is not None:
-            clashes.append(Clash(name, f"{_told(offer.origin, tool)} would get the name of {owner.told}"))
+            clashes.append(Clash(name, f"{_label(offer.origin, tool)} would get the name of {owner.label}"))
             continue
         entry = kept if kept is not None and kept.name == name else _entry(name, own, offer, tool)
         entries[name] = inside[entry.canonical] = entry

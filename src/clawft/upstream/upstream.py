@@ -243,7 +243,7 @@ class Upstream:
             if error is None:
                 await self._close_session()
                 continue
-            self.error = self.last_loss = _told(error)
+            self.error = self.last_loss = _words_of(error)
             wait = self._judge(error)
             if self.state in GIVEN_UP or not self._callers:
                 self._surroundings.slots.leave(self)
@@ -394,7 +394,7 @@ class Upstream:
         if self._loss is None or self._loss.done():
             return
         self._loss.set_result(error)
-        self.error = _told(error) if error is not None else ""
+        self.error = _words_of(error) if error is not None else ""
         if self.state in (ServerState.CONNECTED, ServerState.DEGRADED):
             self._ended, self.session = self.session, None
             self._move(ServerEvent.RESTED if error is None else ServerEvent.LOST)
@@ -414,7 +414,7 @@ class Upstream:
         self._surroundings.state_changed(self)
 
 
-def _told(error: Exception) -> str:
+def _words_of(error: Exception) -> str:
     from clawft.upstream.reasons import words_of  # most servers are there
 
     return words_of(error)

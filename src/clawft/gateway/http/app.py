@@ -200,7 +200,7 @@ class HttpApp:
         try:
             message = reading.decode(body)
         except (ParseError, BadEnvelope) as wrong:
-            raise self._sessions.told(visit, body, wrong) from None
+            raise self._sessions.without_our_id(visit, body, wrong) from None
         del body
         if isinstance(message, Request) and claims_stateless(message.params):
             return self._stateless.post(visit, message)

@@ -53,8 +53,8 @@ class NamedPrompt(Struct, frozen=True):
         return (self.name, *names.accepted(self.origin, Tool(self.prompt.name, b"")))
 
     @property
-    def said(self) -> Prompt:
-        return self.prompt if isinstance(self.prompt, Prompt) else self.prompt.said
+    def view(self) -> Prompt:
+        return self.prompt if isinstance(self.prompt, Prompt) else self.prompt.view
 
 
 class Prompts:

@@ -104,12 +104,12 @@ class Resources:
     def owned(self, caller: Caller) -> Iterator[tuple[str, Resource]]:
         """Each with the server or namespace it belongs to, as it is listed."""
         for named in self.named(caller):
-            said = named.item.said if isinstance(named.item, ForeignResource) else named.item
+            said = named.item.view if isinstance(named.item, ForeignResource) else named.item
             yield named.owner, msgspec.structs.replace(said, uri=named.uri)
 
     def templates(self, caller: Caller) -> Iterator[ResourceTemplate]:
         for named in self.named_templates(caller):
-            said = named.item.said if isinstance(named.item, ForeignTemplate) else named.item
+            said = named.item.view if isinstance(named.item, ForeignTemplate) else named.item
             yield msgspec.structs.replace(said, uri_template=named.uri)
 
     def has(self, uri: str, caller: Caller) -> bool:

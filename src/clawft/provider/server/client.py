@@ -38,7 +38,7 @@ class PoolClient:
         provider = self._of(server)
         if self._pool.find(server).state in GIVEN_UP:
             await self._pool.get(server)  # raises, saying why, unless it is back
-        return [each.said for each in provider.list_resources()]
+        return [each.view for each in provider.list_resources()]
 
     async def read_resource(self, server: str, uri: str) -> Sequence[ResourceContent]:
         result = await (await self._connected(server)).read_resource(uri)

@@ -152,7 +152,7 @@ class ListReading(Generic[T]):
         try:
             item = self._read(wire)
         except (msgspec.DecodeError, RecursionError) as wrong:
-            self._pass_over(f"an entry of its {self._part} was left out: {_told(wire, wrong)}")
+            self._pass_over(f"an entry of its {self._part} was left out: {_why_left_out(wire, wrong)}")
             return None
         return self._before.get(wire_of(item), item)
 
@@ -223,17 +223,17 @@ def _misnamed(tool: str) -> str:
     return "has the name of a method of the protocol" if tool in METHODS else ""
 
 
-def _told(wire: bytes, wrong: Exception) -> str:
+def _why_left_out(wire: bytes, wrong: Exception) -> str:
     """A text in the place of an entry may say itself why it is there, see `salvage`."""
     from clawft.wire.jsonrpc.salvage import name_in  # most entries can be read
 
-    if wire.endswith(_TOLD) and len(wire) <= 2 * MAX_TOLD_CHARS:
+    if wire.endswith(_TOO_DEEP) and len(wire) <= 2 * MAX_TOLD_CHARS:
         return msgspec.json.decode(wire, type=str)
     name = name_in(wire).decode()
     return f"{name}: {wrong}" if name else str(wrong)
 
 
-_TOLD = b' is nested too deeply"'
+_TOO_DEEP = b' is nested too deeply"'
 
 
 def _passed_on(wire: bytes) -> bytes:
