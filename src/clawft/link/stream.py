@@ -27,7 +27,7 @@ from clawft.link.share.turns import unended
 from clawft.link.share.unread import Taker
 from clawft.wire.correlate import OpenAnswers, Waiter
 from clawft.wire.framing import DEFAULT_LIMIT, TooLong
-from clawft.wire.inplace import LARGE
+from clawft.wire.inplace import INPLACE_BYTES
 from clawft.wire.jsonrpc import reading, writing
 from clawft.wire.jsonrpc.messages import NULL, Failure, Notification, Request, Response
 from clawft.wire.revisions import REVISIONS
@@ -198,7 +198,7 @@ class StreamLink:
             return
         size, room = len(line), None
         try:
-            if size < LARGE:
+            if size < INPLACE_BYTES:
                 message = reading.decode(line)
             else:
                 room = BytesIO(line)

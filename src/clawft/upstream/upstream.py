@@ -33,7 +33,7 @@ from clawft.upstream.session.capabilities import declared
 from clawft.upstream.session.opening import open_session
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.state import GIVEN_UP, ServerEvent, ServerState, move
+from clawft.upstream.state import DOWN, ServerEvent, ServerState, move
 from clawft.wire.jsonrpc.messages import Notification, Request
 
 if TYPE_CHECKING:  # a promise of others, that nobody asks for at run time
@@ -245,7 +245,7 @@ class Upstream:
                 continue
             self.error = self.last_loss = _words_of(error)
             wait = self._judge(error)
-            if self.state in GIVEN_UP or not self._callers:
+            if self.state in DOWN or not self._callers:
                 self._surroundings.slots.leave(self)
             await self._close_session()
             self.tried.set()
@@ -403,7 +403,7 @@ class Upstream:
 
     def _move(self, event: ServerEvent) -> None:
         before, self.state = self.state, move(self.state, event)
-        if before is self.state and before in GIVEN_UP:
+        if before is self.state and before in DOWN:
             self._changed.set()  # tried in vain: news for who waits for that try alone
             return
         self.since = time.monotonic()

@@ -12,8 +12,8 @@ from typing import Self
 
 from clawft.errors import Busy
 
-LARGE = 16 * 1024
-"""From here on a message counts."""
+COUNTED_BYTES = 16 * 1024
+"""A message is large, and counted, from so many bytes on."""
 MAX_REQUEST_BYTES = 12 * 1024 * 1024
 """Of large requests that come in or are being worked on. Each takes several times its size on its way through."""
 MAX_ANSWER_BYTES = 16 * 1024 * 1024

@@ -14,7 +14,7 @@ from clawft.provider.server.server_provider import ServerProvider
 from clawft.provider.server.server_providers import ServerProviders
 from clawft.upstream.pool import Pool
 from clawft.upstream.reasons import not_connected
-from clawft.upstream.state import GIVEN_UP
+from clawft.upstream.state import DOWN
 
 
 class McpClient(Protocol):
@@ -36,7 +36,7 @@ class PoolClient:
 
     async def list_resources(self, server: str) -> Sequence[Resource]:
         provider = self._of(server)
-        if self._pool.find(server).state in GIVEN_UP:
+        if self._pool.find(server).state in DOWN:
             await self._pool.get(server)  # raises, saying why, unless it is back
         return [each.view for each in provider.list_resources()]
 
