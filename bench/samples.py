@@ -48,7 +48,7 @@ class WarmStart(Struct, frozen=True):
     up: int
     """Upstream servers that had answered by then."""
     stale_up: int
-    """The same with lists that are too old to be relied on, so that servers are started at once."""
+    """Upstream servers that had answered by then where lists are too old to be relied on: all are started at once."""
     connected_ms: float
     """With nothing known: until all of them were spoken to and nothing is left to do."""
     cpu_ms_per_server: float

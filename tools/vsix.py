@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 ROOT = Path(__file__).parent.parent
 EXTENSION = ROOT / "editors" / "vscode"
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
-"""The same input gives the same bytes."""
+"""The time of all files, so that the same input gives the same bytes."""
 TYPES = {
     ".json": "application/json",
     ".js": "application/javascript",

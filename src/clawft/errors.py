@@ -4,7 +4,7 @@
     ├── WireError                 the bytes or the envelope are wrong
     │   ├── ParseError            not JSON, not UTF-8, too deep
     │   ├── BadEnvelope           JSON, but no JSON-RPC message
-    │   │   └── BadNotification   the same, and nobody waits for an answer
+    │   │   └── BadNotification   without an id: nobody waits for an answer
     │   ├── MessageTooLong        longer than the bound of the link
     │   ├── HeaderMismatch        HTTP headers and body disagree (stateless era)
     │   └── UnsupportedRevision   a protocol revision we do not serve
@@ -110,7 +110,7 @@ class BadEnvelope(WireError):
 
 
 class BadNotification(BadEnvelope):
-    """The same of a message without an id: on a pipe nobody waits for an answer."""
+    """JSON without an id, and not a JSON-RPC message: on a pipe nobody waits for an answer."""
 
 
 class MessageTooLong(WireError):

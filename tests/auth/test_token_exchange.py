@@ -184,7 +184,7 @@ async def test_a_token_that_is_due_is_used_while_the_issuer_is_away() -> None:
         assert made is not None
         assert not made.is_due(time.time())
         server.status, server.answer = 503, {"access_token": ""}
-        login._login = replace(made, obtained_at=made.obtained_at - 3_600)  # pyright: ignore[reportPrivateUsage]  # same
+        login._login = replace(made, obtained_at=made.obtained_at - 3_600)  # pyright: ignore[reportPrivateUsage]  # time is not ours to turn
         assert login.ready() is None, "due by now"
         async with asyncio.timeout(30):
             while login.ready() is None:
@@ -201,7 +201,7 @@ async def test_a_token_that_is_due_is_used_while_the_next_is_on_its_way() -> Non
         made = login._login  # pyright: ignore[reportPrivateUsage]  # time is not ours to turn
         assert made is not None
         soon = replace(made.tokens, expires_at=int(time.time()) + 30)
-        login._login = replace(made, tokens=soon, obtained_at=made.obtained_at - 3_600)  # pyright: ignore[reportPrivateUsage]  # same
+        login._login = replace(made, tokens=soon, obtained_at=made.obtained_at - 3_600)  # pyright: ignore[reportPrivateUsage]  # time is not ours to turn
         server.hold = asyncio.Event()
         async with asyncio.timeout(5):
             assert set(await asyncio.gather(*(login.authorization() for _ in range(20)))) == {"Bearer given-1"}

@@ -29,7 +29,7 @@ def test_the_variables_of_a_template_stay_readable() -> None:
 def test_what_is_put_into_a_wrapped_template_arrives_as_in_the_template_itself(value: str) -> None:
     try:
         put_in = quote(value, safe="")
-    except UnicodeEncodeError:  # as above
+    except UnicodeEncodeError:  # a lone surrogate is no text that JSON could have brought
         return
     template = "x:///{id}/more"
     expanded = wrap("a", template).replace("{id}", put_in)

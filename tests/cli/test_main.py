@@ -429,7 +429,7 @@ def test_ctrl_c_ends_a_call_with_130_and_no_traceback(
 def test_ctrl_c_ends_the_waiting_for_a_text_that_does_not_end(
     weft: list[str], environment: dict[str, str], workspace: Path
 ) -> None:
-    """The same for `@-`. A loop hears of the first Ctrl-C once we are done, and that is when the text has ended."""
+    """A loop hears of the first Ctrl-C once we are done, and that is when the text of `@pipe`, or `@-`, has ended."""
     pipe = workspace / "pipe"
     os.mkfifo(pipe)
     process = subprocess.Popen(

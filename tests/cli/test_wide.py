@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow  # processes that take their time
 WORDS = "file tools read and write your home folder there"
 
 
-def told(folder: Path, home: Path) -> tuple[str, str]:
+def warned(folder: Path, home: Path) -> tuple[str, str]:
     """How the doctor calls it, and what is said at the start of a server."""
     findings = json.loads(weft(folder, "doctor", "--json", HOME=str(home)).stdout)["findings"]
     (found,) = (each for each in findings if each["what"] == "workspace")
@@ -25,12 +25,12 @@ def told(folder: Path, home: Path) -> tuple[str, str]:
 def test_a_workspace_that_holds_the_home_folder_is_told(tmp_path: Path) -> None:
     person = tmp_path / "people" / "ada"
     person.mkdir(parents=True)
-    level, said = told(tmp_path, person)
+    level, said = warned(tmp_path, person)
     assert level == "warn"
     assert f"the workspace is {tmp_path}: {WORDS}" in said
     assert "--workspace DIR" in said
-    assert told(person, person)[0] == "warn"
-    level, said = told(person, tmp_path)
+    assert warned(person, person)[0] == "warn"
+    level, said = warned(person, tmp_path)
     assert (level, said) == ("ok", "")
 
 

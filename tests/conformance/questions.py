@@ -69,7 +69,7 @@ def said(answer: Mapping[str, Any]) -> str:
     """The text of a sampled message, whose content is one block or a list of them."""
     content = answer.get("content")
     first = content[0] if isinstance(content, list) and content else content  # pyright: ignore[reportUnknownVariableType]  # JSON from outside: shape tested on the next line
-    return str(first.get("text", "")) if isinstance(first, dict) else ""  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  # as above
+    return str(first.get("text", "")) if isinstance(first, dict) else ""  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  # any JSON
 
 
 def outcome(answer: Mapping[str, Any]) -> str:

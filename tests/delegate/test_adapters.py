@@ -1,4 +1,4 @@
-"""The same loop on both vendors' libraries: against our own scripted API, and against one that is not ours."""
+"""One loop on both vendors' libraries: against our own scripted API, and against one that is not ours."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from tests.requirements import requirement
 
 @tool(name="echo")
 async def louder(text: str = "") -> str:
-    """The same of another house."""
+    """The `echo` of another house."""
     return f"server: {text}"
 
 

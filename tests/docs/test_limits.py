@@ -27,6 +27,8 @@ NO_BOUNDS = {
     "clawft.auth.sealed.NONCE_BYTES": "the size of a nonce",
     "clawft.delegate.flow.POLL_SECONDS": "how often to ask",
     "clawft.link.lines.PIPE_BYTES": "a wish to the system, to save wake-ups",
+    "clawft.link.lines.PIECEWISE_BYTES": "which of two ways to write is faster",
+    "clawft.wire.inplace.INPLACE_BYTES": "which of two ways to change a message is faster",
     "clawft.link.stdio_in.READ_BYTES": "a piece of work",
     "clawft.app.status_socket.READ_BYTES": "a piece of work",
     "clawft.link.http_in.exchange.PIECE_BYTES": "a piece of work",

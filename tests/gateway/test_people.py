@@ -187,7 +187,7 @@ async def is_there(people: Team) -> None:
             pass
 
 
-async def told(people: Team, person: str, method: str, params: Json | None = None) -> str:
+async def answer_text(people: Team, person: str, method: str, params: Json | None = None) -> str:
     """The answer as text, without what was asked for and without what it costs to remember."""
     answer = (await people.post(people.tokens[person], method, params))[2]
     return json.dumps(answer.get("result", answer.get("error")))
@@ -206,12 +206,12 @@ async def test_who_has_no_tool_of_a_server_has_nothing_else_of_it(tmp_path: Path
             ("tools/call", {"name": "weft__list_resources", "arguments": {}}),
         ]
         for method, params in asked:
-            theirs = await told(people, "bob", method, params)
+            theirs = await answer_text(people, "bob", method, params)
             assert not [word for word in ("honest", "notes", "greet", "4!") if word in theirs], (method, theirs)
-        assert "honest://note" in await told(people, "ada", "resources/list")
-        assert "honest://page" in await told(people, "ada", "resources/templates/list")
-        assert "4!" in await told(people, "ada", "completion/complete", PAGE)
-        assert "honest://note" in await told(people, "ada", *asked[-1])
+        assert "honest://note" in await answer_text(people, "ada", "resources/list")
+        assert "honest://page" in await answer_text(people, "ada", "resources/templates/list")
+        assert "4!" in await answer_text(people, "ada", "completion/complete", PAGE)
+        assert "honest://note" in await answer_text(people, "ada", *asked[-1])
 
 
 @pytest.mark.slow
@@ -226,10 +226,10 @@ async def test_a_hidden_resource_cannot_be_told_from_one_that_is_not_there(tmp_p
             ("tools/call", lambda uri: {"name": "weft__read_resource", "arguments": {"uri": uri, "server": "notes"}}),
         ]
         for method, params in ways:
-            hidden = await told(people, "bob", method, params("honest://note"))
-            nothing = await told(people, "bob", method, params("honest://gone"))
+            hidden = await answer_text(people, "bob", method, params("honest://note"))
+            nothing = await answer_text(people, "bob", method, params("honest://gone"))
             assert hidden == nothing.replace("gone", "note"), method
-            assert hidden != await told(people, "ada", method, params("honest://note"))
+            assert hidden != await answer_text(people, "ada", method, params("honest://note"))
 
 
 # ── nobody takes the gateway from the others ─────────────────────────────────────────────────────────────────────────

@@ -34,7 +34,7 @@ async def inner() -> str:
 
 @tool
 async def gathered() -> str:
-    """The same for several."""
+    """Await several tasks of its own that were cancelled."""
     both = asyncio.gather(asyncio.sleep(60), asyncio.sleep(60))
     both.cancel()
     await both
@@ -61,7 +61,7 @@ def leaves() -> str:
 
 @tool
 async def leaves_loop() -> str:
-    """The same without a thread."""
+    """Leave by that without a thread."""
     raise Leave("I go")
 
 

@@ -18,7 +18,7 @@ PATIENCE_S = 20.0
 SAID: Json = {"reason": "the person pressed stop", "x-vendor": [1.50]}
 
 
-def told(log: Path) -> list[Json]:
+def cancellations(log: Path) -> list[Json]:
     """The params of every cancellation that the server has read."""
     lines = log.read_text().splitlines() if log.exists() else []
     return [each["params"] for each in map(json.loads, lines) if each.get("method") == "notifications/cancelled"]
@@ -44,9 +44,9 @@ async def test_the_reason_of_a_cancelled_call_reaches_its_server(meta: Json, tmp
             own = {"x.example/k": 1}
             beside = {**SAID, "_meta": {**meta.get("_meta", {}), **own}}
             await pipe.send(notification("notifications/cancelled", {"requestId": 7, **beside}))
-            while not told(log):  # noqa: ASYNC110 - the same
+            while not cancellations(log):  # noqa: ASYNC110 - a file has no event
                 await asyncio.sleep(0.01)
-        (heard,) = told(log)
+        (heard,) = cancellations(log)
         assert heard.pop("requestId") != 7
         assert heard == {**SAID, "_meta": own}
 

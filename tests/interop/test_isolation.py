@@ -39,7 +39,7 @@ def _is_honest(process: psutil.Process) -> bool:
 async def until(served: Served, count: int) -> None:
     """Processes come and go by themselves; there is no event to wait for from outside."""
     async with asyncio.timeout(PATIENCE_S):
-        while children(served) != count:  # noqa: ASYNC110 - see above
+        while children(served) != count:  # noqa: ASYNC110 - there is no event to wait for
             await asyncio.sleep(0.02)
 
 

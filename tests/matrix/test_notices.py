@@ -239,7 +239,7 @@ async def test_the_server_hears_of_the_first_and_the_last_who_watch(cell: Cell, 
         uri = f"matrix://page/counted-{cell}"
         first = await agent.watch([uri])
         second = await agent.watch([uri]) if agent.era == "stateless" else 0
-        assert await told(agent, cell, uri) == [True]
+        assert await watches(agent, cell, uri) == [True]
         await agent.unwatch(first, uri)
         if second:
             await agent.say("touch", uri=uri)
@@ -248,7 +248,7 @@ async def test_the_server_hears_of_the_first_and_the_last_who_watch(cell: Cell, 
             )
             await agent.unwatch(second)
         async with asyncio.timeout(20):
-            while await told(agent, cell, uri) != [True, False]:
+            while await watches(agent, cell, uri) != [True, False]:
                 continue  # asking takes its time
         agent.heard.clear()
         await agent.say("touch", uri=uri)
@@ -256,7 +256,7 @@ async def test_the_server_hears_of_the_first_and_the_last_who_watch(cell: Cell, 
         assert agent.notices("notifications/resources/updated") == []
 
 
-async def told(agent: Agent, cell: Cell, uri: str) -> list[bool]:
+async def watches(agent: Agent, cell: Cell, uri: str) -> list[bool]:
     """What the server was told of this resource, in order: watched, not watched."""
     if cell.server == "handshake":
         seen = json.loads(await agent.say("seen", word=uri, method="resources/"))

@@ -59,7 +59,7 @@ def of_result(door: Door) -> Door:
 
 
 def of_params(door: Door) -> Door:
-    """The same for the params of a request."""
+    """A door behind the first: what stands in a request that was found to be one."""
 
     def enter(data: bytes) -> Any:
         message = reading.decode(b'{"jsonrpc":"2.0","id":1,"method":"x","params":' + data + b"}")

@@ -233,10 +233,10 @@ def test_a_validator_that_nobody_would_run_is_refused() -> None:
     with pytest.raises(TypeError, match=r"^tool odd: .*AfterValidator has no effect here; use a pydantic model"):
         tool(odd)
 
-    async def told(count: int = Field(1, ge=1)) -> None: ...
+    async def many(count: int = Field(1, ge=1)) -> None: ...
 
-    with pytest.raises(TypeError, match=r"^tool told: parameter 'count': a Field is no default here; write Annotated"):
-        tool(told)
+    with pytest.raises(TypeError, match=r"^tool many: parameter 'count': a Field is no default here; write Annotated"):
+        tool(many)
 
 
 def test_usual_types_load_nothing_for_it() -> None:

@@ -192,7 +192,7 @@ def test_no_canary_ever_gets_out(cage: Cage) -> None:
 
 @requirement("CONF-14")
 def test_the_canaries_were_alive(cage: Cage) -> None:
-    """The same, without the defence: the child really has each of them, and only our own words leave them out."""
+    """Without the defence they get out: the child really has each of them, and only our own words leave them out."""
     cage.run("approvals", "grant", "good", "env")
     for name, place in (("A", "variable"), ("B", "file"), ("C", "command"), ("IN_CLEAR_TOKEN", "env in clear")):
         assert cage.canary(place) in cage.run("tools", "call", "good__env", f"name={name}")

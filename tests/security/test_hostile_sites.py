@@ -167,7 +167,7 @@ SLOW = "others waited (try again in a moment)"
 
 
 async def again(besieged: Siege) -> Json:
-    """The same call, with nobody beside it."""
+    """One more call, with nobody beside it."""
     return await besieged.pipe.ask("tools/call", {"name": "hostile__poke", "arguments": {}})
 
 

@@ -99,7 +99,7 @@ async def test_an_answer_nobody_asked_for_is_taken_and_dropped(served: Served) -
 
 @requirement("WIRE-05", "SHELL-19")
 async def test_sessions_do_not_mix(served: Served) -> None:
-    """The same ids in two sessions at the same time; a cancel in one does not reach the other."""
+    """Equal ids in two sessions at one time; a cancel in one does not reach the other."""
     first, second = await open_session(served.port), await open_session(served.port)
     arguments = {"token": "mine", "seconds": 0.6}
 

@@ -25,17 +25,17 @@ Answers = Callable[[str], dict[str, bytes]]
 """From the address of the site: what it says in each place, where that is not what it should say."""
 
 
-def told(document: Json, status: str = "200 OK") -> bytes:
+def answer(document: Json, status: str = "200 OK") -> bytes:
     return framed(json.dumps(document).encode(), status=status)
 
 
 def resource(site: str, **more: object) -> bytes:
-    return told({"resource": f"{site}/mcp", "authorization_servers": [site], **more})
+    return answer({"resource": f"{site}/mcp", "authorization_servers": [site], **more})
 
 
 def issuer(site: str, **more: object) -> bytes:
     ends = {"authorization_endpoint": f"{site}/auth", "token_endpoint": f"{site}/token"}
-    return told(
+    return answer(
         {
             "issuer": site,
             "registration_endpoint": f"{site}/register",
@@ -52,7 +52,7 @@ def wants_login(place: str) -> bytes:
 
 REFUSED: dict[str, tuple[Answers, str]] = {
     "an error in colours": (
-        lambda site: {"/register": told({"error": "x", "error_description": EVIL + FORGED}, "400 x")},
+        lambda site: {"/register": answer({"error": "x", "error_description": EVIL + FORGED}, "400 x")},
         "does not register us",
     ),
     "metadata inside": (lambda site: {"/mcp": wants_login("https://169.254.169.254/latest")}, "169.254.169.254"),
@@ -93,7 +93,7 @@ REFUSED: dict[str, tuple[Answers, str]] = {
         "10.0.0.5 is a private address",
     ),
     "nowhere to visit": (
-        lambda site: {"/issuer": issuer(site, authorization_endpoint=5), "/register": told({"client_id": "me"})},
+        lambda site: {"/issuer": issuer(site, authorization_endpoint=5), "/register": answer({"client_id": "me"})},
         "names no place where a person could log in",
     ),
     "metadata without a bottom": (
@@ -101,15 +101,15 @@ REFUSED: dict[str, tuple[Answers, str]] = {
         "has no metadata of an authorization server",
     ),
     "an id with a header in it": (
-        lambda site: {"/register": told({"client_id": "me\r\nX: y"})},
+        lambda site: {"/register": answer({"client_id": "me\r\nX: y"})},
         "an id or a secret that no client has",
     ),
     "an id without end": (
-        lambda site: {"/register": told({"client_id": "me" * 50_000})},
+        lambda site: {"/register": answer({"client_id": "me" * 50_000})},
         "an id or a secret that no client has",
     ),
     "a secret with controls": (
-        lambda site: {"/register": told({"client_id": "me", "client_secret": f"s{EVIL}"})},
+        lambda site: {"/register": answer({"client_id": "me", "client_secret": f"s{EVIL}"})},
         "an id or a secret that no client has",
     ),
     "an address for a terminal": (

@@ -58,7 +58,7 @@ async def until_listed(served: Served, tool: bytes) -> None:
 
 async def until_full(lines: list[Line]) -> str:
     """What the first of those is told for whom there is no place."""
-    waiting = [asyncio.ensure_future(_told(line)) for line in lines]
+    waiting = [asyncio.ensure_future(_outcome(line)) for line in lines]
     async with asyncio.timeout(PATIENCE_S):
         done, rest = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     for each in rest:
@@ -67,7 +67,7 @@ async def until_full(lines: list[Line]) -> str:
     return next(each.result() for each in done)
 
 
-async def _told(line: Line) -> str:
+async def _outcome(line: Line) -> str:
     try:
         answer = await line.answer()
     except ConnectionResetError:  # it was still sending when it was turned away

@@ -59,7 +59,7 @@ def form(token: str) -> Asking:
 
 
 def twice(token: str) -> Asking:
-    """The same key again, another question."""
+    """Asks twice under one key, another question each time."""
     first = yield {"name": elicit(f"First for {token}?")}
     second = yield {"name": elicit(f"Second for {token}?")}
     return said(token, first["name"], second["name"])
@@ -79,7 +79,7 @@ def url(token: str) -> Asking:
 
 
 def visit(token: str) -> Asking:
-    """The same address again: the person has agreed, but is not there yet."""
+    """Names one address twice: the person has agreed, but is not there yet."""
     yield from url(token)
     return (yield from url(token))
 

@@ -375,7 +375,7 @@ async def test_a_login_is_needed_and_then_not_tried_again(tmp_path: Path) -> Non
 async def test_a_program_that_never_answers_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also what it wrote to stdout: that is where programs which are no servers, or not yet, tell about themselves."""
     monkeypatch.setattr(introduction, "PROBE_SECONDS", 0.5)
-    monkeypatch.setattr(introduction, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(introduction, "HANDSHAKE_SECONDS", 0.5)
     noise = "print('listening on port 3000', flush=True); import time; time.sleep(60)"
     async with pool(tmp_path) as mine:
         await mine.set_servers({"web": UpstreamSpec("web", command=sys.executable, args=("-c", noise))})
@@ -391,7 +391,7 @@ async def test_a_program_that_answers_with_other_ids_is_told_of_with_what_it_did
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, id: str
 ) -> None:
     monkeypatch.setattr(introduction, "PROBE_SECONDS", 0.5)
-    monkeypatch.setattr(introduction, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(introduction, "HANDSHAKE_SECONDS", 0.5)
     line, said = f'{{"jsonrpc":"2.0","id":{id},"result":{{}}}}', "answers nobody waited for"
     odd = f"import sys\nfor _ in sys.stdin: print({line!r}, flush=True)"
     async with pool(tmp_path) as mine:

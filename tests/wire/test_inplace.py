@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from clawft.errors import BadEnvelope, ParseError
 from clawft.model import Kind
 from clawft.wire import stateless
-from clawft.wire.inplace import LARGE, enclosed
+from clawft.wire.inplace import INPLACE_BYTES, enclosed
 from clawft.wire.jsonrpc import reading, writing
 from clawft.wire.jsonrpc.messages import Message, Response
 from tests.props.shapes import OBJECTS, VALUES
@@ -31,13 +31,13 @@ def test_what_is_enclosed_is_what_a_copy_would_be(whole: bytes, start: int, end:
 
 
 def test_what_somebody_else_has_stays_as_it_is() -> None:
-    whole = b"x" * LARGE
+    whole = b"x" * INPLACE_BYTES
     theirs = [whole]
     assert enclosed(BytesIO(whole), 1, 3, b"<", b">") == b"<xx>"
-    assert theirs == [b"x" * LARGE]
+    assert theirs == [b"x" * INPLACE_BYTES]
 
 
-SIZE = 8 * LARGE
+SIZE = 8 * INPLACE_BYTES
 
 
 def picture() -> bytes:

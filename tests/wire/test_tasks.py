@@ -15,19 +15,19 @@ def shape(**more: object) -> bytes:
     return json.dumps({"taskId": "t", "status": "working", **more}).encode()
 
 
-def told(**more: object) -> dict[str, object]:
+def named(**more: object) -> dict[str, object]:
     return {key: json.loads(bytes(value)) for key, value in tasks.named(shape(**more), "ours").items()}
 
 
 @pytest.mark.parametrize("odd", [-5, 0.5, 1e308, 10**18, "soon", True, []])
 def test_times_that_are_no_count_are_not_passed_on(odd: object) -> None:
-    assert told(ttlMs=odd, pollIntervalMs=odd) == {"taskId": "ours", "status": "working", "ttlMs": None}
+    assert named(ttlMs=odd, pollIntervalMs=odd) == {"taskId": "ours", "status": "working", "ttlMs": None}
 
 
 def test_times_that_are_one_are() -> None:
     times = {"ttlMs": 60_000, "pollIntervalMs": 0}
-    assert told(**times) == {"taskId": "ours", "status": "working", **times}
-    assert told(ttlMs=None)["ttlMs"] is None
+    assert named(**times) == {"taskId": "ours", "status": "working", **times}
+    assert named(ttlMs=None)["ttlMs"] is None
 
 
 @pytest.mark.parametrize("member", ["createdAt", "lastUpdatedAt"])

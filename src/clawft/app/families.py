@@ -36,8 +36,8 @@ class Families:
         return weft if isinstance(weft, FunctionProvider) else None
 
     def _load(self, namespace: str) -> Provider:
-        settings = self._settings
-        (provider,) = families(settings.workspace, _store_for, settings=_told(namespace, settings), only=[namespace])
+        settings = _settings_of(namespace, self._settings)
+        (provider,) = families(self._settings.workspace, _store_for, settings=settings, only=[namespace])
         if namespace == "ide":
             self._editors.provider = cast("IdeProvider", provider)
         return provider
@@ -49,7 +49,7 @@ def _store_for(agent: str, family: str) -> KeyValueStore:
     return FileStore(state_folder(agent, family))
 
 
-def _told(namespace: str, settings: Settings) -> Mapping[str, object] | None:
+def _settings_of(namespace: str, settings: Settings) -> Mapping[str, object] | None:
     """By namespace, as `families` takes it; nothing for a family that has no settings."""
     make = _MAKERS.get(namespace)
     return None if make is None else {namespace: make(settings)}

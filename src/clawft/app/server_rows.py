@@ -90,11 +90,11 @@ def _idle_rows(app: App, here: Path) -> Iterator[ServerRow]:
 
 
 def _waits(app: App, found: FoundServer) -> str:
-    from clawft.config.servers import told  # loaded with the servers
+    from clawft.config.servers import launch_line  # loaded with the servers
 
     changed = app.files.has_changed(found)
     why = f"is not what you approved (weft approvals diff {found.spec.name}), and " if changed else ""
-    return f"{why}waits for approval to start {told(found.spec)}"
+    return f"{why}waits for approval to start {launch_line(found.spec)}"
 
 
 def _grant(found: FoundServer, here: Path) -> str:

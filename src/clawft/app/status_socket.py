@@ -80,7 +80,7 @@ def mark_of_place(workspace: str, agent: str) -> str:
 
 
 def mark_of(mcp_config: Sequence[str]) -> str:
-    """The same for the same words of `--mcp-config`, wherever they were typed; empty for none."""
+    """Stands for these words of `--mcp-config`, whatever folder they were typed in; empty for none."""
     whole = [text if is_json(text) else str(Path(text).expanduser().absolute()) for text in mcp_config]
     return sha256("\0".join(whole).encode()).hexdigest() if whole else ""
 
@@ -256,7 +256,7 @@ def _connected(path: Path) -> socket.socket:
 
 @contextmanager
 def _reachable(path: Path) -> Generator[str]:
-    """The same place in few words: the kernel takes about a hundred characters, and homes may have more."""
+    """A short path to this place: the kernel takes about a hundred characters, and homes may have more."""
     if sys.platform != "linux":
         yield str(path)
         return

@@ -92,7 +92,7 @@ class Upstreams:
         return OfferedTools(upstream.tools, told, local=upstream.spec.is_local)
 
     def beside(self, server: str, caller: Caller | None = None) -> Sequence[Tool]:
-        """What it has beside its tools, for the same."""
+        """Prompts and resources a server has now, as tools: for whoever has to decide about them."""
         known = self._as_had_by(caller, server).answers
         if known is None:
             return ()

@@ -90,7 +90,7 @@ class Verifier:
 
     def _claims(self, token: str, key: PyJWK) -> dict[str, Any]:
         """What the token says, if this key has signed it and it is from the issuer, for us, and valid now."""
-        import jwt  # see above
+        import jwt  # brings the whole of cryptography
 
         return jwt.decode(
             token,
@@ -174,7 +174,7 @@ class Verifier:
 
 def _key_named_in(token: str) -> str:
     """The id of the key that is said to have signed it. Raises BadToken for a head no token for us has."""
-    import jwt  # see above
+    import jwt  # brings the whole of cryptography
 
     head = jwt.get_unverified_header(token)
     if head.get("alg") not in ALGORITHMS:
@@ -189,7 +189,7 @@ def _key_named_in(token: str) -> str:
 @contextmanager
 def _refusals() -> Generator[None]:
     """What the library objects to, as BadToken in words that hold nothing of the token."""
-    import jwt  # see above
+    import jwt  # brings the whole of cryptography
 
     try:
         yield
@@ -207,7 +207,7 @@ def _refusals() -> Generator[None]:
 
 def read_key(described: Mapping[str, Any]) -> PyJWK | None:
     """None for one that proves nothing, or is of a kind we do not know."""
-    import jwt  # see above
+    import jwt  # brings the whole of cryptography
 
     if not is_for_signing(described):
         return None

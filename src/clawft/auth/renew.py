@@ -181,10 +181,10 @@ def _run_helper(vault: Vault, name: str, login: Login, lock: int) -> None:
         process.communicate()
         raise LoginFailed(f"{name}: renewing the login took more than {HELPER_SECONDS:g} s") from None
     if process.returncode:
-        raise _told(name, said)
+        raise _failure_of(name, said)
 
 
-def _told(name: str, said: bytes) -> LoginFailed:
+def _failure_of(name: str, said: bytes) -> LoginFailed:
     try:
         told = msgspec.json.decode(said, type=RenewalFailure)
     except msgspec.DecodeError:

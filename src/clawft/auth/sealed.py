@@ -83,7 +83,7 @@ def keep(name: str, secret: str) -> None:
 def drop(name: str) -> None:
     """One entry of ours; nothing happens if there is none."""
     with _usable():
-        import keyring  # see above
+        import keyring  # optional: only for those who keep secrets there
 
         if _read(name):
             keyring.delete_password(SERVICE, name)
@@ -102,7 +102,7 @@ def _key() -> bytes:
 
 
 def _read(name: str) -> str:
-    import keyring  # see above
+    import keyring  # optional: only for those who keep secrets there
 
     return keyring.get_password(SERVICE, name) or ""
 

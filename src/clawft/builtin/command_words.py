@@ -16,7 +16,7 @@ from clawft.errors import InvalidArguments
 MAX_LOOKED_AT = 20_000
 """Names that a glob is held against; one that goes through more counts as one that matches."""
 MAX_PARTS = 64
-"""Of a path with a glob in it, likewise."""
+"""Parts of a path with a glob in it; one that has more counts as one that matches."""
 MAX_NAMED = 5
 QUOTED = "\0"
 _MAGIC = "*?["
@@ -64,7 +64,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 class CommandWord(Struct, frozen=True):
     text: str
     bare: str
-    """The same with a null in place of each letter that was quoted."""
+    """The text with a null in place of each letter that was quoted."""
 
     @property
     def pattern(self) -> str:

@@ -80,7 +80,7 @@ class LazyFamily:
 
 
 class LazyResources(LazyFamily):
-    """The same, with resources whose names are known."""
+    """A lazy family with resources, whose names are known before it is loaded."""
 
     _changes: Changes | None = None
 

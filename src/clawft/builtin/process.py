@@ -191,7 +191,7 @@ def path_of(folder: int) -> str:
 
 
 def _named(folder: int | str) -> str:
-    """The same by its own name: a descriptor means nothing inside a cell."""
+    """The real path of a folder: a descriptor means nothing inside a cell."""
     return os.path.realpath(folder if isinstance(folder, str) else path_of(folder))
 
 

@@ -22,7 +22,7 @@ _REL = re.compile(r';\s*rel\s*=\s*"?([^";,]+)"?', re.IGNORECASE)
 
 
 def without_token(found: FetchedAnswer, token: str) -> FetchedAnswer:
-    """The same without the token that was sent: some services tell their callers what they were asked with."""
+    """The answer without the token that was sent: some services tell their callers what they were asked with."""
     if len(token) < SHORTEST_CONCEALED:
         return found
     body, url, headers = found.body, found.url, found.headers

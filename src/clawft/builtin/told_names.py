@@ -23,17 +23,17 @@ def named(raw: bytes) -> str:
 
 
 def told_name(name: str) -> str:
-    """The same for a name as Python has it."""
+    """The name of a file, as Python has it, as text that leads back to it."""
     return named(os.fsencode(name))
 
 
 def raw_name(name: str) -> bytes:
-    """The file that was told under this name."""
+    """The file that was told under this name, as the system names it."""
     return re.sub(_BYTE, lambda found: bytes([int(found[1], 16)]), os.fsencode(re.sub(_LETTER, _letter, name)))
 
 
 def real_name(name: str) -> str:
-    """The same as Python has it, and command lines."""
+    """The file that was told under this name, as Python and command lines name it."""
     return os.fsdecode(raw_name(name))
 
 

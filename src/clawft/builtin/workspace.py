@@ -198,7 +198,7 @@ def review_changes(focus: str) -> Mapping[str, Any]:
         "changed file as far as you need it (file__read), then report: what the change does, mistakes with file and "
         "line, missing tests, and what you would do differently. Most important first; do not change anything."
     )
-    return _said(text + (f"\n\nLook most at: {focus}" if focus else ""), REVIEW_CHANGES)
+    return _prompt_result(text + (f"\n\nLook most at: {focus}" if focus else ""), REVIEW_CHANGES)
 
 
 def explain_file(path: str, content: ResourceContent) -> Mapping[str, Any]:
@@ -206,12 +206,12 @@ def explain_file(path: str, content: ResourceContent) -> Mapping[str, Any]:
         f"Explain {path}: what it is for, how its parts work together, what it depends on, and what a newcomer should "
         "know before changing it. Name functions and lines where that helps."
     )
-    told = _said(text, EXPLAIN_FILE)
+    told = _prompt_result(text, EXPLAIN_FILE)
     attached = {"role": "user", "content": {"type": "resource", "resource": msgspec.to_builtins(content)}}
     return {**told, "messages": [*told["messages"], attached]}
 
 
-def _said(text: str, prompt: Prompt) -> dict[str, Any]:
+def _prompt_result(text: str, prompt: Prompt) -> dict[str, Any]:
     message = {"role": "user", "content": {"type": "text", "text": text}}
     return {"description": prompt.description, "messages": [message]}
 

@@ -25,9 +25,9 @@ def root_of(template: str) -> str:
 
 
 def roots_of(templates: Iterable[str]) -> tuple[str, ...]:
-    """The same for all of them, in order; none begins with another, so that one look finds the one that fits.
+    """How all begins that these templates can stand for, in order; none begins with another: one look finds which fits.
 
-    One that stands for URIs of every kind claims none of them: `{+uri}` is whatever nobody else has.
+    A template that stands for URIs of every kind claims none of them: `{+uri}` is whatever nobody else has.
     """
     roots: list[str] = []
     for root in sorted({root for root in map(root_of, templates) if ":" in root}):

@@ -136,7 +136,7 @@ def _fields(entry: CatalogEntry, heard: Counter[str]) -> Iterator[tuple[str, str
     heard[owner] += len(tool.wire)
     if heard[owner] > MAX_HEARD_BYTES:
         return
-    said = tool.said
+    said = tool.definition
     yield "title", said.title
     yield "description", said.description
     yield "description", SENTENCE.split(said.description, maxsplit=1)[0]

@@ -57,9 +57,9 @@ class CatalogEntry(Struct, frozen=True):
         return _names(self.name, self.origin, self.tool.name, self.tool.alias)
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """How people are told of it: two tools of two servers may even have one canonical name."""
-        return _told(self.origin, self.tool)
+        return _label(self.origin, self.tool)
 
     @property
     def wire(self) -> bytes:
@@ -67,7 +67,7 @@ class CatalogEntry(Struct, frozen=True):
         return rename(self.tool.wire, self.name)
 
 
-def _told(origin: Origin, tool: Tool) -> str:
+def _label(origin: Origin, tool: Tool) -> str:
     return f"{tool.name!r} of {origin.server or origin.namespace}"
 
 
@@ -201,7 +201,7 @@ def build(
         name = named.name if named is not None else _export(offer.origin, tool, form, is_free)
         owner = taken(name) or inside.get(own)
         if owner is not None:
-            clashes.append(Clash(name, f"{_told(offer.origin, tool)} would get the name of {owner.told}"))
+            clashes.append(Clash(name, f"{_label(offer.origin, tool)} would get the name of {owner.label}"))
             continue
         entry = kept if kept is not None and kept.name == name else _entry(name, own, offer, tool)
         entries[name] = inside[entry.canonical] = entry
@@ -275,13 +275,13 @@ def _bare(entries: Sequence[CatalogEntry], *, of_servers: bool) -> dict[str, Cat
 
 
 def without_words(entry: CatalogEntry, note: str) -> CatalogEntry:
-    """The same tool with a note in place of everything it says of itself."""
+    """The entry with a note in place of everything its tool says of itself."""
     wire = msgspec.json.encode({"name": entry.name, "description": note, "inputSchema": {"type": "object"}})
     return msgspec.structs.replace(entry, tool=Tool(entry.tool.name, wire))
 
 
 def with_pages(entry: CatalogEntry, spell: Callable[[str], str]) -> CatalogEntry:
-    """The same tool with the page it is shown with spelled so."""
+    """The entry with the address of the page its tool is shown with as `spell` spells it."""
     from clawft.wire import resource_links  # only where URIs are shared
 
     wire = resource_links.in_definition(entry.tool.wire, spell)
@@ -294,7 +294,7 @@ _object = msgspec.json.Decoder(dict[str, Raw])
 
 
 def rename(wire: bytes, name: str) -> bytes:
-    """The same definition under another name; every other byte as it came."""
+    """A definition under another name; every other byte as it came."""
     members = _object.decode(wire)
     members["name"] = Raw(msgspec.json.encode(name))
     return msgspec.json.encode(members)

@@ -54,7 +54,7 @@ def without_finders(entries: Sequence[CatalogEntry]) -> list[CatalogEntry]:
 
 def tokens_of(entry: CatalogEntry) -> int:
     """What a model reads of it: name, description and input schema. Hosts keep the rest to themselves."""
-    said = entry.tool.said
+    said = entry.tool.definition
     return (len(entry.name) + len(said.description.encode()) + len(bytes(said.input_schema))) // BYTES_PER_TOKEN
 
 

@@ -137,7 +137,7 @@ def _unknown(words: list[str]) -> ClawftError:
 
 
 def _with_options_behind(words: list[str]) -> str:
-    """The same line with what stands before the command behind it; empty if there is no command."""
+    """The line that was typed, with what stands before the command behind it; empty if there is no command."""
     from shlex import join  # only to complain
 
     at = next((at for at, word in enumerate(words) if word in COMMANDS), 0)

@@ -95,12 +95,12 @@ def _of_arguments(told: ServerEntry) -> Iterator[str]:
 
 
 def unfilled(args: Sequence[str]) -> Iterator[str]:
-    """Variables that another program would replace: here a server gets them as they stand."""
+    """Arguments with variables that another program would replace: here a server gets them as they stand."""
     return (f"args hold {each!r}, which nobody fills in here" for each in args if "${" in each)
 
 
 def left_open(values: Mapping[str, str]) -> Iterator[str]:
-    """The same in variables and headers: `${input:…}` of an editor is neither a variable nor a reference of ours."""
+    """Variables and headers that hold what nobody fills in: `${input:…}` of an editor is no reference of ours."""
     found = ((name, re.search(_OPEN.pattern + r"[^}]*\}", value)) for name, value in values.items())
     return (f"{name} holds {each[0]!r}, which nobody fills in here" for name, each in found if each)
 

@@ -104,7 +104,7 @@ def read_all(home: Path, agent: str) -> list[TomlDocument]:
 
 
 def _read_own(path: Path) -> TomlDocument | None:
-    """The same as `read`, of a file that decides what is allowed. Raises InvalidConfig if others may write it."""
+    """What `read` gives of a file that decides what is allowed. Raises InvalidConfig if others may write it."""
     document = read(path)
     if document is not None and (open_to_others := exposed(path, "so weft does not start with it")):
         raise open_to_others

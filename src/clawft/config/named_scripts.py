@@ -42,9 +42,9 @@ RUNNERS: Mapping[str, tuple[str, ...]] = {
     "just": ("justfile", "Justfile", ".justfile"),
 }
 _ENTERS = frozenset("--directory --project --prefix --cwd --dir --chdir --from --spec --package -C -p".split())
-"""Options of those that run a program by its name: the folder it lies in."""
+"""Options with the folder a program lies in, of commands that run it by its name."""
 _READS = frozenset("--file --makefile --justfile --config --config-file --manifest-path -f".split())
-"""And a file that says what is run."""
+"""Options with a file that says what is run, of such commands."""
 _CODE = ("-c", "-e", "--eval", "-p", "--print", "--command", "-S", "--split-string")
 _BEGINNINGS = ("__main__.py", "package.json", "index.js", "index.mjs", "index.cjs", "index.ts")
 _UNASKED = ("sitecustomize", "usercustomize")

@@ -133,14 +133,14 @@ def waits(name: str, found: FoundServer) -> InvalidConfig:
 
 
 def _in_a_line(spec: UpstreamSpec) -> str:
-    """The same for a line of the log. What a workspace would start may be as long as its file."""
+    """What would be started, short enough for the log: what a workspace would start may be as long as its file."""
     kept = sum(1 for end in accumulate(len(word) + 1 for word in spec.args) if end <= LINE_CHARS)
     brief = msgspec.structs.replace(spec, command=spec.command[:LINE_CHARS], args=spec.args[:kept])
-    shown = told(brief)
+    shown = launch_line(brief)
     return shown[:LINE_CHARS] + (" …" if brief != spec or len(shown) > LINE_CHARS else "")
 
 
-def told(spec: UpstreamSpec) -> str:
+def launch_line(spec: UpstreamSpec) -> str:
     """What would be started, or connected to, as one line for whoever is to approve it."""
     return read_command([spec.command, *spec.args]) if spec.command else read_url(spec.url)
 

@@ -18,7 +18,7 @@ LAST = b"data: [DONE]\n\n"
 _STOPS = {StopReason.TOOLS: "tool_calls", StopReason.CUT: "length", StopReason.REFUSED: "content_filter"}
 
 
-class _Told(Struct):
+class _Message(Struct):
     role: str
     content: Any = None
 
@@ -32,7 +32,7 @@ class _Tool(Struct, frozen=True):
 
 
 class _Body(Struct):
-    messages: list[_Told]
+    messages: list[_Message]
     tools: list[_Tool] = []
 
 

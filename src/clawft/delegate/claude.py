@@ -113,10 +113,10 @@ def _content(entry: HistoryEntry, names: NameMap) -> tuple[str, list[Block]]:
         case ToolResults(results):
             return "user", [tool_result(each.id, each.text, is_error=each.is_error) for each in results]
         case ModelAnswer():
-            return "assistant", _said(entry, names)
+            return "assistant", _assistant_blocks(entry, names)
 
 
-def _said(answer: ModelAnswer, names: NameMap) -> list[Block]:
+def _assistant_blocks(answer: ModelAnswer, names: NameMap) -> list[Block]:
     """As it came, thinking and signatures too; rebuilt where another vendor's model said it."""
     said = cast("object", answer.raw)
     if answer.vendor == VENDOR and isinstance(said, list):  # a transcript may have been tampered with

@@ -28,7 +28,7 @@ class ApiKey:
         return text.replace(self._secret, HIDDEN) if self._secret else text
 
     def hidden_in_answer(self, text: str) -> str:
-        """The same for what a model says, which goes on to agents and tools."""
+        """What a model says without the key, as it goes on to agents and tools."""
         return self.hidden_in(text) if len(self._secret) >= SHORTEST_IN_ANSWERS else text
 
 

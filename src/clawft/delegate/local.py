@@ -33,7 +33,7 @@ class LocalModel:
     async def answer(self, request: ModelRequest, say: Say) -> ModelAnswer:
         last = request.history[-1]
         if isinstance(last, ToolResults):
-            return _said("\n".join(result.text for result in last.results), say)
+            return _answer_with("\n".join(result.text for result in last.results), say)
         task = last.text if isinstance(last, TaskText) else ""
         use = read_call(task, self._knows)
         if use is not None:
@@ -62,7 +62,7 @@ def _first_line(entry: CatalogEntry) -> str:
     return entry.tool.description.strip().partition("\n")[0]
 
 
-def _said(text: str, say: Say) -> ModelAnswer:
+def _answer_with(text: str, say: Say) -> ModelAnswer:
     say(text)
     return ModelAnswer(text)
 

@@ -18,7 +18,7 @@ SIGNATURE = "c2NyaXB0ZWQ="
 Block = dict[str, Any]
 
 
-class _Told(Struct):
+class _Message(Struct):
     role: str
     content: Any = ""
 
@@ -28,7 +28,7 @@ class _Tool(Struct):
 
 
 class _Body(Struct):
-    messages: list[_Told]
+    messages: list[_Message]
     system: Any = ""
     tools: list[_Tool] = []
 

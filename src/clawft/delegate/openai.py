@@ -97,7 +97,7 @@ def _messages(entry: HistoryEntry, names: NameMap) -> Sequence[Message]:
         case ToolResults(results):
             return [_result(each) for each in results]
         case ModelAnswer():
-            return [_said(entry, names)]
+            return [_assistant_message(entry, names)]
 
 
 def _result(result: ToolResult) -> Message:
@@ -106,7 +106,7 @@ def _result(result: ToolResult) -> Message:
     return {"role": "tool", "tool_call_id": result.id, "content": text}
 
 
-def _said(answer: ModelAnswer, names: NameMap) -> Message:
+def _assistant_message(answer: ModelAnswer, names: NameMap) -> Message:
     message: Message = {"role": "assistant", "content": answer.text or None}
     if answer.uses:
         message["tool_calls"] = [

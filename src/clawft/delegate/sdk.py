@@ -53,7 +53,7 @@ class Failures:
             return self._refused(broken, status)
         if isinstance(broken, _ODD):
             return self.none_of_this_api(f"{type(broken).__name__}: {broken}")
-        return ModelFailed(f"{self._who}: {self._without_key(_said(broken))}", passing=True, hint=_UNREACHED)
+        return ModelFailed(f"{self._who}: {self._without_key(_reason(broken))}", passing=True, hint=_UNREACHED)
 
     def broken_off(self, said: str = "") -> ModelFailed:
         """`said`: the server's own reason, if it gave one."""
@@ -69,7 +69,7 @@ class Failures:
         wait = read_wait({name.lower(): value for name, value in headers.items()}, time.time())
         later = f"it asks for {wait:.0f} s of patience; {_LATER}" if wait else _LATER
         return ModelFailed(
-            f"{self._who} answers with status {status}: {self._without_key(_said(broken))}",
+            f"{self._who} answers with status {status}: {self._without_key(_reason(broken))}",
             http_status=status,
             passing=is_passing(status),
             wait=wait,
@@ -93,7 +93,7 @@ _HINTS = {
 }
 
 
-def _said(broken: Exception) -> str:
+def _reason(broken: Exception) -> str:
     """The server's own words, where its error has the usual form."""
     words = words_of(getattr(broken, "body", None))
     if words:

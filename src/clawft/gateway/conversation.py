@@ -28,7 +28,7 @@ from clawft.gateway.seen_lists import SeenLists
 from clawft.gateway.talk import HandshakeTalk, Outlet
 from clawft.model import EMPTY_OBJECT, Caller, Era, Question, Reply
 from clawft.wire import handshake, narrow
-from clawft.wire.calls import METHOD
+from clawft.wire.calls import TOOLS_CALL
 from clawft.wire.jsonrpc import writing
 from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
 from clawft.wire.meta import RANK, check_level, read_meta
@@ -138,7 +138,7 @@ class Conversation:
 
     async def call(self, target: CallTarget, outlet: Outlet) -> bytes:
         """The bare result of what may ask back."""
-        if target.task is not UNSET and target.method == METHOD and REVISIONS[self.caller.revision].core_tasks:
+        if target.task is not UNSET and target.method == TOOLS_CALL and REVISIONS[self.caller.revision].core_tasks:
             return self._tasks.begin(target, self.caller)
         try:
             talk = self._talk_of(target, outlet)
@@ -149,7 +149,7 @@ class Conversation:
         return self._shape(reply, target.method)
 
     async def _follow(self, go_on: Callable[[], Awaitable[Reply]]) -> bytes:
-        """The same for a call that was started without a task."""
+        """The bare result of a call that was started without a task."""
         try:
             return self._shape(await go_on())
         except UrlElicitationRequired as first:

@@ -30,7 +30,7 @@ from clawft.gateway.offer.roster import Roster
 from clawft.gateway.offer.shared_uris import SharedUris
 from clawft.gateway.offer.tools import Tools
 from clawft.gateway.questions import LIFETIME_SECONDS, Seal
-from clawft.gateway.reply import as_reply, told
+from clawft.gateway.reply import as_reply, error_reply
 from clawft.guard.permission import unknown
 from clawft.guard.pipeline import Guard, Pipeline, WitnessGuard
 from clawft.guard.sides import Sides
@@ -242,7 +242,7 @@ class Gateway:
         except ToolNotFound:
             return await self._hidden(call)
         except (ToolError, MissingCapability) as failed:
-            return told(failed, caller)
+            return error_reply(failed, caller)
 
     async def _hidden(self, call: Call) -> Reply:
         """Told as late as of a tool that nobody has, so that the time it takes does not tell them apart either."""
@@ -260,4 +260,4 @@ class Gateway:
         try:
             return await short.witness.follow(call, as_reply(rest, short.finish, self.shared), began)
         except (ToolError, MissingCapability) as failed:
-            return told(failed, call.caller)
+            return error_reply(failed, call.caller)

@@ -148,7 +148,7 @@ def list_page(
 async def page_soon(
     gateway: Gateway, caller: Caller, method: str, params: bytes, finish: Callable[[bytes], bytes] = bytes
 ) -> bytes:
-    """The same. Who begins a list waits a moment for what is on its way; who reads on has waited.
+    """One page of a list. Who begins it waits a moment for what is on its way; who reads on has waited.
 
     What is only one person's may have gone since, and comes back for each page.
     """

@@ -24,7 +24,7 @@ from clawft.link.share.workshop import in_turn, is_light
 from clawft.model import EMPTY_OBJECT, Caller, Era, InputRequired, Kind, Reply, Talk
 from clawft.wire import headers as headers_of
 from clawft.wire import stateless
-from clawft.wire.calls import METHOD, UsualCall
+from clawft.wire.calls import TOOLS_CALL, UsualCall
 from clawft.wire.headers import BadMirror, Headers, Mirror, Route
 from clawft.wire.jsonrpc.messages import Request
 from clawft.wire.meta import TASKS
@@ -40,7 +40,7 @@ _encode = msgspec.json.encode
 
 
 _STATELESS, _TASK = Era.STATELESS, Kind.TASK  # found once, and not for each request
-_USUAL = Request(b"", METHOD)
+_USUAL = Request(b"", TOOLS_CALL)
 
 
 class AdmittedRequest(Struct, frozen=True, gc=False):
@@ -73,7 +73,7 @@ class Exchange:
         if request.method not in CALLS:
             return AdmittedRequest(request, caller, claims, token)
         target = dispatch.read_target(request.method, request.params)
-        entry = self._gateway.tools.find(target.name, caller) if request.method == METHOD else None
+        entry = self._gateway.tools.find(target.name, caller) if request.method == TOOLS_CALL else None
         if headers is not None and entry is not None:
             self._check_params(entry, target, caller, headers)
         return AdmittedRequest(_USUAL, caller, claims, token, target, entry)  # all that was asked is in its target
@@ -81,7 +81,7 @@ class Exchange:
     def read_usual(
         self, usual: UsualCall, headers: Headers | None = None, route: Route | None = None
     ) -> AdmittedRequest | None:
-        """The same for the usual tools/call; None if it is not quite usual, and has to be read like any other.
+        """Who sends a usual tools/call, and what; None if it is not quite usual, and has to be read like any other.
 
         `route` is what the headers tell of it.
         """
@@ -89,9 +89,9 @@ class Exchange:
         if read is None:
             return None
         claims, token = read
-        if headers is not None and route != (claims.revision, METHOD, usual.name):
+        if headers is not None and route != (claims.revision, TOOLS_CALL, usual.name):
             return None
-        target = CallTarget(METHOD, usual.name, usual.arguments, usual.meta)
+        target = CallTarget(TOOLS_CALL, usual.name, usual.arguments, usual.meta)
         caller = self._callers.of(claims)
         entry = self._gateway.tools.find(usual.name, caller)
         if headers is not None and entry is not None:

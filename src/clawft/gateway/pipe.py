@@ -24,10 +24,10 @@ from clawft.gateway.conversation import Conversation
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CallTarget, read_target
 from clawft.gateway.running_requests import CodeOf, Deliver, RunningRequests, Work
-from clawft.link.share.load import LARGE, MAX_ANSWER_BYTES, REQUESTS, Load
+from clawft.link.share.load import COUNTED_BYTES, MAX_ANSWER_BYTES, REQUESTS, Load
 from clawft.model import Caller, Era
 from clawft.wire import handshake
-from clawft.wire.calls import METHOD, UsualCall, read_usual
+from clawft.wire.calls import TOOLS_CALL, UsualCall, read_usual
 from clawft.wire.framing import TooLong
 from clawft.wire.jsonrpc import reading, writing
 from clawft.wire.jsonrpc.messages import Notification, Request
@@ -164,7 +164,7 @@ class PipeCaller:
                 self._write(writing.failure_of(request.id, refusal))
             elif self._era is _STATELESS:
                 self._start(request.id, self._stateless(request), size, self._exchange.error_code)
-            elif request.method == METHOD:
+            elif request.method == TOOLS_CALL:
                 self._read_and_call(request, size)
             else:
                 self._converse(request, size)
@@ -173,7 +173,7 @@ class PipeCaller:
 
     def _usual_call(self, usual: UsualCall, size: int) -> None:
         try:
-            self._call(usual.id, CallTarget(METHOD, usual.name, usual.arguments, usual.meta), size)
+            self._call(usual.id, CallTarget(TOOLS_CALL, usual.name, usual.arguments, usual.meta), size)
         except RecursionError:
             self._refuse_depth(usual.id)
 
@@ -197,13 +197,13 @@ class PipeCaller:
             self._call(request.id, target, size)
 
     def _call(self, id: bytes, target: CallTarget, size: int) -> None:
-        if size > LARGE or not self._conversation.start(id, target, self._deliver):
+        if size > COUNTED_BYTES or not self._conversation.start(id, target, self._deliver):
             self._start(id, self._conversation.call(target, self), size)
 
     def _start(self, id: bytes, work: Work, size: int, code_of: CodeOf = handshake.error_code) -> None:
         """Have it run, unless it is one large request too many."""
         try:
-            back = self._deliver if size <= LARGE else self._way_back(Load(REQUESTS, size), self._deliver)
+            back = self._deliver if size <= COUNTED_BYTES else self._way_back(Load(REQUESTS, size), self._deliver)
         except Busy as busy:
             work.close()
             self._write(writing.failure_of(id, busy))
@@ -218,7 +218,7 @@ class PipeCaller:
         return put_down
 
     def _deliver(self, answer: bytes) -> None:
-        if len(answer) > LARGE and self._unread() > MAX_ANSWER_BYTES:
+        if len(answer) > COUNTED_BYTES and self._unread() > MAX_ANSWER_BYTES:
             answer = writing.failure(writing.id_of(answer), INTERNAL_ERROR, UNREAD)
         if answer:  # a cancelled request has none
             self._write(answer)
@@ -272,7 +272,7 @@ class PipeCaller:
             return
         try:
             members = decode_batch(line)
-            load = Load(REQUESTS, len(line) if len(line) > LARGE else 0)
+            load = Load(REQUESTS, len(line) if len(line) > COUNTED_BYTES else 0)
         except (WireError, Busy) as refusal:
             self._write(writing.failure_of(None, refusal))
             return

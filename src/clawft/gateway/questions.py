@@ -139,7 +139,7 @@ class Seal:
         return msgspec.json.decode(body, type=_State)
 
     def _sign(self, body: bytes) -> bytes:
-        import hmac  # as above
+        import hmac  # loads OpenSSL; only who asks needs it
 
         return hmac.digest(self._key, body, "sha256")
 
@@ -150,7 +150,7 @@ def digest_of(method: str, name: str, arguments: bytes) -> str:
         canonical = msgspec.json.encode(msgspec.json.decode(arguments or b"{}"), order="sorted")
     except msgspec.DecodeError:  # a number beyond what we read: then the retry must spell it the same way
         canonical = arguments
-    import hashlib  # as above
+    import hashlib  # loads OpenSSL; only who asks needs it
 
     return hashlib.sha256(b"\0".join((method.encode(), name.encode(), canonical))).hexdigest()[:32]
 

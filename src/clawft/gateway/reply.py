@@ -84,7 +84,7 @@ def _require(tool: Tool, caller: Caller) -> None:
         raise MissingCapability(f"{tool.name} needs a client that can do: {', '.join(lacking)}", required=lacking)
 
 
-def told(failed: ToolError | MissingCapability, caller: Caller) -> Reply:
+def error_reply(failed: ToolError | MissingCapability, caller: Caller) -> Reply:
     """A tool that fails gives a result like any other; what a client lacks has an error of its own in one era."""
     if isinstance(failed, MissingCapability) and caller.era is Era.STATELESS:
         raise failed

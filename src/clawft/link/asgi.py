@@ -38,7 +38,7 @@ async def read_body(receive: Receive, limit: int = MAX_BODY) -> bytes:
 
 
 async def read_large(receive: Receive, limit: int, load: Load) -> bytes:
-    """The same for one that counts. Raises Busy if it is more than we can take, or comes too slowly for that."""
+    """The whole body of a large request. Raises Busy if it is more than we can take, or comes too slowly for that."""
     try:
         async with asyncio.timeout(None) as patience:
             with LARGE_REQUESTS.coming(load, patience):
@@ -110,7 +110,7 @@ class Watch:
         self._gone()
 
     def stop(self) -> None:
-        """And let go of the task: its end remembers where it waited, and so us, and all that we would tell."""
+        """Watch no more, and drop the task: its end remembers where it waited, so us, and all that we would tell."""
         self._timer.cancel()
         task, self._task = self._task, None
         if task is not None:

@@ -22,8 +22,8 @@ class Faults(Struct, frozen=True):
         counts, others = msgspec.structs.astuple(self), msgspec.structs.astuple(more)
         return Faults(*map(sum, zip(counts, others, strict=True)))
 
-    def told(self) -> Mapping[str, int]:
-        """In words, those that happened."""
+    def in_words(self) -> Mapping[str, int]:
+        """How often each kind that happened did, by what it is called."""
         return {words: count for kind, words in WORDS.items() if (count := getattr(self, kind))}
 
 

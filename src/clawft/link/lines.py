@@ -18,7 +18,7 @@ from clawft.wire.framing import DEFAULT_LIMIT, LineFramer, TooLong, end_lines, j
 PAUSE_READING_ABOVE = 1024 * 1024
 """Bytes waiting in our output above which we stop reading: a caller that does not read is not served more."""
 PIPE_BYTES = 1024 * 1024
-LARGE = 256 * 1024
+PIECEWISE_BYTES = 256 * 1024
 """Bytes above which a copy of what is to be written costs more than writing it in pieces."""
 
 LARGE_READ = 64 * 1024
@@ -242,7 +242,7 @@ class LineWriter(asyncio.BaseProtocol):
         self._lines, self._waiting = [], 0
         self.full = self._paused
         if lines and self._transport is not None and not self.broken.done():
-            self._transport.writelines([join_lines(lines)] if waiting < LARGE else end_lines(lines))
+            self._transport.writelines([join_lines(lines)] if waiting < PIECEWISE_BYTES else end_lines(lines))
         if waiting > PAUSE_READING_ABOVE and self._reader is not None:
             self._reader.let_go(_TURN)
 

@@ -27,7 +27,7 @@ from clawft.link.share.turns import unended
 from clawft.link.share.unread import Taker
 from clawft.wire.correlate import OpenAnswers, Waiter
 from clawft.wire.framing import DEFAULT_LIMIT, TooLong
-from clawft.wire.inplace import LARGE
+from clawft.wire.inplace import INPLACE_BYTES
 from clawft.wire.jsonrpc import reading, writing
 from clawft.wire.jsonrpc.messages import NULL, Failure, Notification, Request, Response
 from clawft.wire.revisions import REVISIONS
@@ -198,7 +198,7 @@ class StreamLink:
             return
         size, room = len(line), None
         try:
-            if size < LARGE:
+            if size < INPLACE_BYTES:
                 message = reading.decode(line)
             else:
                 room = BytesIO(line)
@@ -247,7 +247,7 @@ class StreamLink:
         fail_long(line.head, self._waiting, _skipped(line, self._limit))
 
     def _take_bad_line(self, line: bytes, wrong: WireError) -> None:
-        from clawft.wire.jsonrpc.batches import unpacked  # same
+        from clawft.wire.jsonrpc.batches import unpacked  # few servers write what cannot be read
         from clawft.wire.jsonrpc.unreadable import fail_answered, refusal_of, salvage
 
         began = time.monotonic()

@@ -217,7 +217,7 @@ class Witness(Protocol):
     def noted(self, call: Call, began: float, ended: Reply | BaseException) -> None: ...
 
     def follow(self, call: Call, after: Next, began: float) -> Awaitable[Reply]:
-        """The same for a call that is still under way."""
+        """The rest of its way down, for a call that is still under way: how it ends is noted."""
         ...
 
 

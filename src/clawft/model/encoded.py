@@ -23,7 +23,7 @@ def encoded(value: Any, foreign: Callable[[Any], Any] | None = None) -> bytes:
 
 
 def whole(value: Any) -> Any:
-    """The same with a sign in place of each half of a character, in all its texts."""
+    """The value with a sign in place of each half of a character, in all its texts."""
     match value:
         case str():
             return re.sub(_HALF, _IN_ITS_PLACE, value)

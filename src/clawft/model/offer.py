@@ -31,15 +31,15 @@ class ToolDefinition(Struct, frozen=True, rename="camel"):
     output_schema: msgspec.Raw = msgspec.Raw(b"")
 
 
-_said = msgspec.json.Decoder(ToolDefinition)
-_NOTHING_SAID = ToolDefinition()
+_definition = msgspec.json.Decoder(ToolDefinition)
+_NO_DEFINITION = ToolDefinition()
 
 
 class Tool(Struct, frozen=True, gc=False):
     """One tool. `wire` is the whole definition as JSON, unknown keys included.
 
     There may be tens of thousands of them. What one says is read from its definition when somebody asks, and not kept
-    a second time; `told` is for one that has more to say than is listed.
+    a second time; `fuller_definition` is for one that has more to say than is listed.
     """
 
     name: str
@@ -51,27 +51,27 @@ class Tool(Struct, frozen=True, gc=False):
     """May, or must, it run as a task? `server`: the server behind it decides with each call."""
     needs: Capabilities = Capabilities()
     """What the caller must be able to do for this tool to work at all."""
-    told: ToolDefinition | None = None
+    fuller_definition: ToolDefinition | None = None
 
     @property
-    def said(self) -> ToolDefinition:
-        return self.told or (_said.decode(self.wire) if self.wire else _NOTHING_SAID)
+    def definition(self) -> ToolDefinition:
+        return self.fuller_definition or (_definition.decode(self.wire) if self.wire else _NO_DEFINITION)
 
     @property
     def title(self) -> str:
-        return self.said.title
+        return self.definition.title
 
     @property
     def description(self) -> str:
-        return self.said.description
+        return self.definition.description
 
     @property
     def input_schema(self) -> bytes:
-        return bytes(self.said.input_schema)
+        return bytes(self.definition.input_schema)
 
     @property
     def output_schema(self) -> bytes:
-        return bytes(self.said.output_schema)
+        return bytes(self.definition.output_schema)
 
 
 class Origin(Struct, frozen=True):
@@ -153,13 +153,13 @@ class ForeignCompletion(Struct, frozen=True):
 
 
 class ForeignResource(Struct, frozen=True):
-    """A resource of an external server: `raw` is the whole of what the server said, and `said` our view of it."""
+    """A resource of an external server: `raw` is the whole of what the server said, and `view` what we read in it."""
 
     uri: str
     raw: bytes
 
     @property
-    def said(self) -> Resource:
+    def view(self) -> Resource:
         return msgspec.json.decode(self.raw, type=Resource)
 
 
@@ -168,7 +168,7 @@ class ForeignTemplate(Struct, frozen=True):
     raw: bytes
 
     @property
-    def said(self) -> ResourceTemplate:
+    def view(self) -> ResourceTemplate:
         return msgspec.json.decode(self.raw, type=ResourceTemplate)
 
 
@@ -177,5 +177,5 @@ class ForeignPrompt(Struct, frozen=True):
     raw: bytes
 
     @property
-    def said(self) -> Prompt:
+    def view(self) -> Prompt:
         return msgspec.json.decode(self.raw, type=Prompt)

@@ -26,15 +26,15 @@ def beside_tools(prompts: Sequence[bytes], *, resources: bool) -> tuple[Tool, ..
 
 def prompts_of(prompts: Sequence[bytes]) -> Tool:
     seen = [members(each) for each in prompts]
-    return _as_tool(PROMPTS, canonical({"name": PROMPTS, "prompts": seen}), "\n".join(map(_said, seen)))
+    return _as_tool(PROMPTS, canonical({"name": PROMPTS, "prompts": seen}), "\n".join(map(_prompt_line, seen)))
 
 
-def _said(prompt: Mapping[str, Any]) -> str:
+def _prompt_line(prompt: Mapping[str, Any]) -> str:
     return prompt.get(AS_IT_CAME) or f"{prompt.get('name', '')}: {prompt.get('description', '')}"
 
 
 def _as_tool(name: str, wire: bytes, description: str = "") -> Tool:
-    return Tool(name, wire, Annotations(read_only_hint=True), told=ToolDefinition(description=description))
+    return Tool(name, wire, Annotations(read_only_hint=True), fuller_definition=ToolDefinition(description=description))
 
 
 RESOURCES_TOOL = _as_tool(RESOURCES, b'{"name":"resources/read"}')

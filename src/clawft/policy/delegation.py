@@ -27,7 +27,7 @@ class Target(Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> "Target | None":
-        """Other spellings of the same: `claude_flow`, `claude-flow`, `ClaudeFlow`."""
+        """Reads other spellings of a target: `claude_flow`, `claude-flow`, `ClaudeFlow`."""
         spelled = str(value).lower().replace("_", "").replace("-", "")
         return cls.FLOW if spelled == "claudeflow" else next((one for one in cls if one.value == spelled), None)
 

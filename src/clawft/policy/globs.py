@@ -18,7 +18,7 @@ def _compiled(globs: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _closed(glob: str) -> str:
-    """The same glob, with brackets that nothing closes spelled as the letters they are.
+    """The glob, with brackets that nothing closes spelled as the letters they are.
 
     For each of them `translate` would look for its end up to the end of the glob: a long row of them takes minutes.
     """

@@ -142,7 +142,7 @@ def scan(definition: Mapping[str, object], others: Collection[str] = ()) -> list
 
 
 def scan_text(text: str, where: str = "") -> Iterator[Suspicion]:
-    """The same of one text, whatever it belongs to."""
+    """Everything odd in one text, whatever it belongs to."""
     looked_at = text[:MAX_SCANNED_CHARS]
     yield from _by_rules(where, looked_at)
     yield from _disguised(where, looked_at)

@@ -34,7 +34,7 @@ def host_of(url: str) -> str:
 
 def literal_addresses(host: str) -> tuple[str, ...]:
     """The addresses a host means without asking any name server: all readings of 127.1, 0x7f.1, 017700000001, [::1]."""
-    from clawft.policy import address  # as above
+    from clawft.policy import address  # only once there is a host to judge
 
     return address.literal_addresses(host)
 
@@ -46,7 +46,7 @@ def decide(url: str, addresses: Sequence[str] = (), policy: UrlPolicy = DEFAULT)
 
 def explain(url: str, addresses: Sequence[str] = (), policy: UrlPolicy = DEFAULT) -> list[tuple[str, Verdict]]:
     """What each rung says, down to the first that objects."""
-    from clawft.policy.url_rules import UrlFacts, climb, split  # as above
+    from clawft.policy.url_rules import UrlFacts, climb, split  # patterns to compile: only once there is a URL to judge
 
     if len(url) > MAX_URL:
         return [("url-too-long", Deny("url-too-long", f"the URL is longer than {MAX_URL} characters", "shorten it"))]

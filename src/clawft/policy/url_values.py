@@ -21,7 +21,7 @@ _TORN_URL = re.compile(
     rf"|[/\\]{_TORN}[/\\]{_TORN}[^/\\\s]|h{_TORN}t{_TORN}t{_TORN}p{_TORN}(?:s{_TORN})?:",
     re.IGNORECASE,
 )
-"""The same with line breaks and tabs anywhere: found at the beginning of a text before anything is joined."""
+"""A URL with line breaks and tabs anywhere: found at the beginning of a text before anything is joined."""
 _UP_TO_PATH = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]{0,63}:)?[/\\]*[^/?#\\]*")
 _AROUND = re.compile(r"(?:(?:view-source|jar|blob|feed|url):)+(?=[A-Za-z][A-Za-z0-9+.-]{0,63}:[/\\])", re.IGNORECASE)
 """Schemes around another URL, which is where one ends up."""

@@ -138,7 +138,7 @@ class AskingResources(Protocol):
         ...
 
     async def read_resource_for(self, call: Call) -> bytes | None:
-        """The same for a call whose tool is named like the resource, with the way back to its caller."""
+        """The whole result as JSON, or None if it has no such resource. `call` is for a tool named by its URI."""
         ...
 
 
@@ -194,7 +194,7 @@ class InformedCompletion(Protocol):
         ...
 
     async def complete_after(self, asked: Completing) -> Completion | ForeignCompletion:
-        """The same, in place of `complete`; `asked.chosen` are the other arguments so far."""
+        """Values that may stand for the argument. Called in place of `complete`."""
         ...
 
 

@@ -149,7 +149,7 @@ def _closed(
 
 
 def with_rules(bounds: Bounds, rules: Iterable[PathRule]) -> Bounds:
-    """The same with further rules, which count where it has others for the same path."""
+    """The bounds with further rules, which count where there are others for a path already."""
     of_path = {rule.path: rule for rule in (*bounds.rules, *rules)}
     return msgspec.structs.replace(bounds, rules=tuple(of_path[path] for path in sorted(of_path, key=by_depth)))
 

@@ -11,7 +11,7 @@ from clawft.sandbox.bounds import Bounds, PathRule
 TEMPORARY_BYTES = 2 * 1024**3
 """How much a child may put into its private temporary folders, each."""
 TEMPORARY_SHARE = 8
-"""And no more than this part of the memory, where they are kept."""
+"""Each private temporary folder may take one part in so many of the memory, where they are kept."""
 
 ALONE = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--cap-drop", "ALL")
 """`--unshare-pid`: whatever a child starts, and wherever it hides, ends with it."""

@@ -99,7 +99,7 @@ class Cell(Struct, frozen=True):
         """Raises SpawnFailed where the bounds are required and cannot be kept.
 
         `own_pipes`: nobody around it is to hold its input and output, so that their end is seen; where that can be had.
-        `pinned`: files of which it is given what was in them; likewise.
+        `pinned`: files of which it is given what was in them, where that can be had.
         """
         bounds, means = self.bounds, self.means
         if bounds is None:
@@ -217,7 +217,7 @@ def spared_by(abi: int) -> tuple[int, ...]:
 
 
 def with_door(start: CellStart, at: int, hosts: tuple[str, ...]) -> CellStart:
-    """The same, with a way out to these hosts; `at` is where the command begins."""
+    """The start with a way out to these hosts; `at` is where the command begins."""
     from clawft.sandbox import door  # only for those who list hosts
 
     ours, theirs = socket.socketpair()
@@ -270,7 +270,7 @@ def sent_pipes() -> tuple[tuple[int], tuple[int, int]]:
 
 
 def out_of_the_way(descriptor: int) -> int:
-    """The same, above those that are taken for input and output."""
+    """This descriptor, under a number above those that are taken for input and output."""
     import fcntl  # not everywhere
 
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, pipes.LOWEST_OTHER)

@@ -145,7 +145,7 @@ def give_up_powers() -> None:
 
 
 def naming_tender(steps: bytes, tender: int) -> bytes:
-    """The same filter, with the number of the tender, and of the group it leads, where something stands for them."""
+    """The filter, with the number of the tender, and of the group it leads, where something stands for them."""
     numbers = {_word(STAND_IN * sign): _word(tender * sign) for sign in (1, -1)}
     words = (steps[at : at + 4] for at in range(0, len(steps), 4))
     return b"".join(numbers.get(word, word) for word in words)

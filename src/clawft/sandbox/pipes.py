@@ -42,7 +42,7 @@ def back(limits: Sequence[str], leaves: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def with_memory(back: Sequence[str], most: int) -> tuple[str, ...]:
-    """The same words, with a bound in bytes on the memory of the command."""
+    """What `back` gives, with a bound in bytes on the memory of the command."""
     shell, option, line, *rest = back
     return (shell, option, f"ulimit -d {most // 1024} && {line}", *rest)
 

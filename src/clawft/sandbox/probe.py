@@ -53,8 +53,9 @@ class Means(Struct, frozen=True):
     abi: int = 0
     """The version of Landlock."""
     limits: tuple[str, ...] = ()
+    """Bounds what a child may use."""
     inner_limits: tuple[str, ...] = ()
-    """The same behind a wall, where processes can be counted as well."""
+    """Bounds what a child behind a wall may use; there its processes can be counted as well."""
     away: tuple[str, ...] = ()
     """Puts input and output where the wall that follows does not hold them."""
     back: tuple[str, ...] = ()
@@ -307,7 +308,7 @@ def _leashing() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def tether() -> tuple[str, ...]:
-    """The same for a command of the user's own, which may gain privileges: some keepers of secrets do."""
+    """What ends a command of the user's own with us. It may gain privileges: some keepers of secrets do."""
     return tuple(word for word in leash() if word != "--no-new-privs")
 
 

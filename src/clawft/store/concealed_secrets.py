@@ -41,7 +41,7 @@ def keep_concealed(*secrets: str) -> None:
 
 
 def keep_concealed_for_now(*secrets: str) -> None:
-    """The same for what is soon replaced by another of its kind: the newest of them are not said."""
+    """From now on these values are not said, while they are among the newest: each is soon replaced by another."""
     for secret in secrets:
         if len(secret) >= SHORTEST_CONCEALED and secret not in _passing:
             _passing[secret] = (secret, *_spellings(secret))
@@ -103,7 +103,7 @@ def _in_base64(raw: bytes) -> Iterable[str]:
 
 
 def keep_concealed_in(words: tuple[str, ...], find: Find) -> None:
-    """The same for what of these words is secret; that is found out before the next thing is said."""
+    """From now on what is secret of these words is not said; `find` finds it before the next thing is said."""
     _unread[words] = find
 
 
@@ -125,7 +125,7 @@ def without_resolved(raw: bytes) -> bytes:
 
 
 def conceal(text: str) -> str:
-    """The same text without what was resolved so far, and without anything that has the shape of a known secret.
+    """The text without what was resolved so far, and without anything that has the shape of a known secret.
 
     For whatever leaves us as words: errors, logs, what servers wrote to stderr.
     """

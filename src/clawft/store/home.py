@@ -49,7 +49,7 @@ def read_plain(path: Path, most: int) -> bytes:
 
 
 def open_plain(path: Path) -> BufferedReader:
-    """The same, to be read step by step."""
+    """A file of ours, to be read step by step. Never waits: what is no file, a pipe or a device, raises OSError."""
     file = open_at_once(path)
     try:
         check_plain(file.fileno(), path)
@@ -180,7 +180,7 @@ async def held(path: Path, seconds: float = LOCK_SECONDS) -> int:
 
 
 async def held_folder(path: Path, seconds: float) -> int:
-    """The same with a folder that is there. OSError if it is not, or where folders cannot be locked."""
+    """A descriptor that holds the lock of a folder. OSError if there is no such folder, or it cannot be locked."""
     return await _once_free(os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)), path, seconds)
 
 

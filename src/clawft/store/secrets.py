@@ -56,7 +56,7 @@ def with_defaults(value: str) -> str:
 
 
 def resolve_all(values: Mapping[str, str]) -> dict[str, str]:
-    """The same mapping with references replaced by what they stand for. Raises InvalidConfig, naming the reference."""
+    """The mapping with references replaced by what they stand for. Raises InvalidConfig, naming the reference."""
     for name, value in values.items():
         if looks_secret(name, value):
             keep_concealed(value, *value.split()[1:])
@@ -110,7 +110,7 @@ def wrong_with_reference(value: str) -> InvalidConfig | None:
 
 
 def wrong_with_references(value: str) -> InvalidConfig | None:
-    """The same of all it holds: the whole value, or those inside it."""
+    """What is wrong with the first bad reference of a value, which is one or holds some; None if all are good."""
     named = [value] if value.startswith(SCHEME) else references_in(value)
     return next(filter(None, map(wrong_with_reference, named)), None)
 

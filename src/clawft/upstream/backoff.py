@@ -8,7 +8,7 @@ import time
 from collections import deque
 
 from clawft.errors import ConfigError, ProtocolFailure, SpawnFailed
-from clawft.upstream.state import GIVEN_UP, ServerState
+from clawft.upstream.state import DOWN, ServerState
 
 FIRST_SECONDS = 0.5
 LONGEST_SECONDS = 30.0
@@ -85,7 +85,7 @@ class Comeback:
 
     async def pause(self, state: ServerState, seconds: float) -> None:
         """Before the next try. A call shortens it for a server that was given up."""
-        if state not in GIVEN_UP:
+        if state not in DOWN:
             await asyncio.sleep(seconds)
             return
         self._called.clear()

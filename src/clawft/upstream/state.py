@@ -29,8 +29,8 @@ class ServerEvent(Enum):
     DISABLE = "disable"
 
 
-GIVEN_UP = (ServerState.FAILED, ServerState.NEEDS_AUTH)
-"""Nobody can be served. It may be tried again all the same, and stays what it is until that has succeeded."""
+DOWN = (ServerState.FAILED, ServerState.NEEDS_AUTH)
+"""States of a server that nobody can use. It may be tried again all the same, and stays in one until that succeeds."""
 
 MOVES = {
     ServerState.DISABLED: {ServerEvent.ENABLE: ServerState.PENDING, ServerEvent.DISABLE: ServerState.DISABLED},

@@ -73,7 +73,7 @@ def status_of(spec: UpstreamSpec, upstream: Upstream | None) -> ServerStatus:
         stderr=conceal(child.stderr.text()) if child is not None else "",
         sandbox=child.sandbox if child is not None else "",
         cut=offer.cut,
-        faults=upstream.faults.told(),
+        faults=upstream.faults.in_words(),
         lost=upstream.last_loss,
         left_out=tuple(map(words, offer.left_out)),
         step=upstream.step,

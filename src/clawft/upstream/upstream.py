@@ -33,7 +33,7 @@ from clawft.upstream.session.capabilities import declared
 from clawft.upstream.session.opening import open_session
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.state import GIVEN_UP, ServerEvent, ServerState, move
+from clawft.upstream.state import DOWN, ServerEvent, ServerState, move
 from clawft.wire.jsonrpc.messages import Notification, Request
 
 if TYPE_CHECKING:  # a promise of others, that nobody asks for at run time
@@ -243,9 +243,9 @@ class Upstream:
             if error is None:
                 await self._close_session()
                 continue
-            self.error = self.last_loss = _told(error)
+            self.error = self.last_loss = _words_of(error)
             wait = self._judge(error)
-            if self.state in GIVEN_UP or not self._callers:
+            if self.state in DOWN or not self._callers:
                 self._surroundings.slots.leave(self)
             await self._close_session()
             self.tried.set()
@@ -394,7 +394,7 @@ class Upstream:
         if self._loss is None or self._loss.done():
             return
         self._loss.set_result(error)
-        self.error = _told(error) if error is not None else ""
+        self.error = _words_of(error) if error is not None else ""
         if self.state in (ServerState.CONNECTED, ServerState.DEGRADED):
             self._ended, self.session = self.session, None
             self._move(ServerEvent.RESTED if error is None else ServerEvent.LOST)
@@ -403,7 +403,7 @@ class Upstream:
 
     def _move(self, event: ServerEvent) -> None:
         before, self.state = self.state, move(self.state, event)
-        if before is self.state and before in GIVEN_UP:
+        if before is self.state and before in DOWN:
             self._changed.set()  # tried in vain: news for who waits for that try alone
             return
         self.since = time.monotonic()
@@ -414,7 +414,7 @@ class Upstream:
         self._surroundings.state_changed(self)
 
 
-def _told(error: Exception) -> str:
-    from clawft.upstream.reasons import words_of  # as above
+def _words_of(error: Exception) -> str:
+    from clawft.upstream.reasons import words_of  # most servers are there
 
     return words_of(error)

@@ -61,7 +61,7 @@ def _headers(spec: UpstreamSpec) -> dict[str, str]:
 
 
 def _address(spec: UpstreamSpec) -> str:
-    """What it stands for. What was written was judged when it was read, what a variable holds was not."""
+    """What its URL stands for. What was written was judged when it was read, what a variable holds was not."""
     url = resolve(spec.url)
     if not url.lower().startswith(("http://", "https://")):
         said = mask_url(spec.url)
@@ -70,7 +70,7 @@ def _address(spec: UpstreamSpec) -> str:
 
 
 def _proxy(spec: UpstreamSpec) -> str:
-    """The same of the proxy, which may need a login."""
+    """What the address of the proxy stands for. It may hold a login."""
     proxy = resolve(spec.proxy)
     if proxy and not is_proxy(proxy):
         hint = "correct the variables it names: in a login `/` is written %2F, `@` %40, `#` %23"

@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 from clawft.wire.jsonrpc.messages import copied
 from clawft.wire.parts import LONG
 
-METHOD = "tools/call"
+TOOLS_CALL = "tools/call"
 
 
 class UsualCall(Struct, frozen=True, gc=False):
@@ -35,7 +35,7 @@ class _Line(Struct, forbid_unknown_fields=True, gc=False):
 
 
 _line = msgspec.json.Decoder(_Line)
-_NAMED = b'"%b"' % METHOD.encode()
+_NAMED = b'"%b"' % TOOLS_CALL.encode()
 _META = len(b',"_meta":')
 _BARE = b'{"jsonrpc":"2.0","id":,"method":%b,"params":{"name":"","arguments":}}' % _NAMED
 _QUOTES = _BARE.count(b'"')
@@ -59,7 +59,7 @@ def read_usual(line: bytes) -> UsualCall | None:
         length += _META + len(meta)
     if len(line) != length and not _is_spaced(line, length, arguments, meta):  # room for a key that occurs twice
         return None
-    if read.method != METHOD or read.jsonrpc != "2.0" or not id.isdigit() or arguments[:1] != b"{":
+    if read.method != TOOLS_CALL or read.jsonrpc != "2.0" or not id.isdigit() or arguments[:1] != b"{":
         return None
     return UsualCall(id, params.name, arguments, meta)
 

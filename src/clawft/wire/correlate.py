@@ -48,7 +48,7 @@ class OpenRequests(Generic[Slot]):
         return self._last
 
     def open_as(self, slot: Slot) -> bytes:
-        """The same, with the id as it stands in a message."""
+        """The id of a new request, as it stands in a message. The slot gets its answer."""
         self._last += 1
         id = b"%d" % self._last
         self._slots[id] = slot
@@ -83,7 +83,7 @@ class OpenRequests(Generic[Slot]):
 
 
 class OpenAnswers(OpenRequests[Waiter[Answer]]):
-    """The same of waiters, who may have gone meanwhile."""
+    """Requests whose answers are waited for by somebody, who may have gone meanwhile."""
 
     def fill(self, id: bytes, answer: Answer) -> bool:
         """False if nobody waits for it."""

@@ -9,7 +9,7 @@ _KEPT = ("title", "description")
 
 
 def older_form(form: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same questions. Where several may be chosen, one can be."""
+    """The form with its questions as older clients know them. Where several may be chosen, one can be."""
     fields = _fields(form)
     older = {name: _older(field) for name, field in fields.items()}
     return form if older == fields else {**form, "properties": older}

@@ -19,12 +19,12 @@ def join_lines(messages: list[bytes]) -> bytes:
 
 
 def end_lines(messages: list[bytes]) -> list[bytes]:
-    """The same as pieces, without a copy of the messages."""
+    """Each message on a line of its own, as pieces, without a copy of the messages."""
     return [piece for message in messages for piece in (one_line(message), b"\n")]
 
 
 def one_line(message: bytes) -> bytes:
-    """The same message without a line end inside. JSON strings cannot hold one raw, so a blank says the same."""
+    """The message without a line end inside. JSON strings cannot hold one raw, so a blank says the same."""
     if b"\n" in message or b"\r" in message:
         return message.replace(b"\n", b" ").replace(b"\r", b" ")
     return message
@@ -83,7 +83,7 @@ class LineFramer:
         return [TooLong(head, given_up)]
 
     def _head(self, line: bytes) -> bytes:
-        """The same however the stream was split: of so much as the limit we know in any case."""
+        """The beginning of a skipped line, the same however the stream was split: as much as the limit lets us know."""
         return line[: min(HEAD_BYTES, self.limit)]
 
     def _hold(self, part: bytes) -> list[bytes | TooLong]:

@@ -99,7 +99,7 @@ def route(headers: Headers) -> Route | None:
 
 
 def _says_plainly(header: bytes | None, text: str) -> bool:
-    """The same of one, without decoding."""
+    """Whether a header is this text, told in the usual way: as it is, in ASCII."""
     return header == text.encode() and text.isascii() and not text.startswith("=?")
 
 

@@ -86,7 +86,7 @@ class RevealedText:
         after = code_after(text, end, escapes=self._escapes) if told is units else NOTHING
         codes = [before, *map(code_of, told), after]
         shown = [
-            _told(code) if is_unseen(code, *beside) else unit
+            _as_code_point(code) if is_unseen(code, *beside) else unit
             for unit, code, *beside in zip(told, codes[1:], codes, codes[2:], strict=False)
         ]
         self._more = len(units) - len(told)
@@ -99,10 +99,10 @@ class RevealedText:
 def _spelled_alone(unit: str) -> str:
     """One that is unseen wherever it stands, as nearly all are; "" for others and for more than one."""
     code = code_of(unit) if len(unit) == 1 or in_json().one.fullmatch(unit) else 0
-    return "" if not code or depends_on_neighbours(code) else _told(code)
+    return "" if not code or depends_on_neighbours(code) else _as_code_point(code)
 
 
-def _told(code: int) -> str:
+def _as_code_point(code: int) -> str:
     return f"⟨U+{code:04X}⟩"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from io import BytesIO
 
-LARGE = 1024 * 1024
+INPLACE_BYTES = 1024 * 1024
 """Bytes from which this is faster than a copy."""
 
 

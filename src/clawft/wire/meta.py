@@ -40,7 +40,7 @@ RANK = {level: rank for rank, level in enumerate(LEVELS)}
 
 
 def check_level(level: str) -> str:
-    """The same level. Raises BadParams for one that there is not."""
+    """The level. Raises BadParams for one that there is not."""
     if level not in RANK:
         raise BadParams(f"unknown log level {level[:MAX_TOLD]!r}", hint=f"one of {', '.join(LEVELS)}")
     return level
@@ -116,7 +116,7 @@ def read(params: bytes) -> Meta:
 
 
 def read_meta(raw: bytes) -> Meta:
-    """A `_meta` that stands alone; raises the same."""
+    """A `_meta` that stands alone. Raises BadParams if it is not what the protocol says."""
     try:
         return _meta.decode(raw)
     except msgspec.DecodeError as wrong:
@@ -124,7 +124,7 @@ def read_meta(raw: bytes) -> Meta:
 
 
 def read_params(params: bytes) -> Params:
-    """The same with the names. Raises BadParams for a `_meta` that is not what the protocol says."""
+    """The `_meta` of these params, and the names. Raises BadParams for a `_meta` that is not what the protocol says."""
     if not params:
         return _NO_PARAMS
     try:

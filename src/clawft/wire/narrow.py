@@ -137,7 +137,7 @@ def result(payload: bytes, revision: Revision) -> bytes:
         return payload
     narrowed = [_block(bytes(block), revision) for block in blocks]
     if not revision.structured:
-        narrowed += _told(members.pop("structuredContent", None), narrowed)
+        narrowed += _structure_in_text(members.pop("structuredContent", None), narrowed)
     if "content" in members or narrowed:
         members["content"] = Raw(b"[" + b",".join(narrowed) + b"]")
     return _encode(members)
@@ -165,11 +165,11 @@ def without_structure(members: dict[str, Raw]) -> dict[str, Raw]:
     except msgspec.DecodeError:
         return members
     kept = {key: value for key, value in members.items() if key != "structuredContent"}
-    told = [*blocks, *_told(members.get("structuredContent"), blocks)]
+    told = [*blocks, *_structure_in_text(members.get("structuredContent"), blocks)]
     return {**kept, "content": Raw(b"[" + b",".join(told) + b"]")}
 
 
-def _told(structured: Raw | None, blocks: list[bytes]) -> list[bytes]:
+def _structure_in_text(structured: Raw | None, blocks: list[bytes]) -> list[bytes]:
     """A structure that is left out, as text; servers should have put it there, and then it is not said twice."""
     if structured is None or any(_kind_of(block) == "text" for block in blocks):
         return []

@@ -141,7 +141,7 @@ def _instead(name: str) -> bytes:
 
 
 def redact(raw: bytes) -> bytes:
-    """The same text, or JSON, without secrets of known shape; the very same object if there are none."""
+    """The text, or JSON, without secrets of known shape; the very same object if there are none."""
     without = BytesIO()  # gives its bytes away without a copy
     at = 0
     for number, (start, end, instead) in enumerate(_spans(raw)):

@@ -53,7 +53,7 @@ T = TypeVar("T", bound=Struct)
 
 
 def read_mended(wire: bytes, kind: type[T]) -> tuple[bytes, T]:
-    """As it is if all of it is what `kind` says; else without what is not, and need not be there. And our view of it.
+    """JSON as it is if all of it is what `kind` says; else without what is not, and need not be. And our view of it.
 
     Raises DecodeError if something is wrong, or missing, that it is nothing without.
     """
@@ -66,7 +66,7 @@ def read_mended(wire: bytes, kind: type[T]) -> tuple[bytes, T]:
 
 
 def mended(wire: bytes, kind: type[Struct]) -> bytes:
-    """The same without a view."""
+    """What `read_mended` gives, without our view of it."""
     return read_mended(wire, kind)[0]
 
 

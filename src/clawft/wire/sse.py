@@ -81,7 +81,7 @@ class EventReader:
         for line in lines:
             yield from self._line(line)
         self._hold(tail)
-        yield from self._told()
+        yield from self._take_skipped()
 
     @property
     def held(self) -> int:
@@ -109,9 +109,9 @@ class EventReader:
                 yield from self._dispatch()
             elif not line.startswith(b":"):
                 self._field(line)
-        yield from self._told()
+        yield from self._take_skipped()
 
-    def _told(self) -> Iterator[SseEvent]:
+    def _take_skipped(self) -> Iterator[SseEvent]:
         """That something is skipped is told at once: its end may never come."""
         skipped, self._skipped = self._skipped, []
         yield from skipped

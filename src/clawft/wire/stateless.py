@@ -60,7 +60,7 @@ def read_caller(request: Request, headers: Headers | None = None) -> Claims:
 
 
 def read_usual_caller(meta: bytes) -> Claims | None:
-    """The same for the usual tools/call, but for its headers; None if it stumbles, and has to climb all of the ladder.
+    """Who sends a usual tools/call, by its `_meta` alone; None if it stumbles, and has to climb all of the ladder.
 
     A client says the same of itself with every request, but for the token of its progress.
     """
@@ -144,7 +144,7 @@ def finish_result(payload: bytes, server: bytes, kind: Kind = Kind.COMPLETE, cac
 
 
 def finish_large(room: BytesIO, server: bytes, kind: Kind = Kind.COMPLETE, cache: bytes = b"") -> bytes:
-    """The same for a long one that nobody else has, where it is (see `inplace`)."""
+    """What `finish_result` gives for a long result that nobody else has, made where that is (see `inplace`)."""
     payload = room.getvalue()
     if payload[1:2] != b'"' or _is_ours(payload, cache):
         return finish_result(payload, server, kind, cache)

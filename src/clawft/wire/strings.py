@@ -88,12 +88,12 @@ def is_escaped(inside: memoryview) -> bool:
 def unescaped(inside: memoryview) -> bytes:
     """What stands between the quotes of a JSON string, as UTF-8 without escapes. Raises DecodeError."""
     whole = BytesIO()  # gives its bytes away without a copy
-    for piece in _said(inside):
+    for piece in _unescaped_pieces(inside):
         whole.write(piece)
     return whole.getvalue()
 
 
-def _said(inside: memoryview) -> Iterator[bytes]:
+def _unescaped_pieces(inside: memoryview) -> Iterator[bytes]:
     at = 0
     while at < len(inside):
         piece = first_piece(inside[at:])

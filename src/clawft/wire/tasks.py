@@ -85,7 +85,7 @@ def older(shape: bytes) -> dict[str, Raw]:
     return {OLDER.get(key, key): value for key, value in members.items() if key not in _ONLY_NEW}
 
 
-class _Told(Struct, rename="camel"):
+class _UncheckedStanding(Struct, rename="camel"):
     """Whatever stands there, it is looked at and never refused."""
 
     status: Any = ""
@@ -98,7 +98,7 @@ class _Told(Struct, rename="camel"):
 
 def standing(shape: bytes) -> TaskStanding:
     """How a task is getting on, told by a server of either kind. The shape was read before."""
-    told = msgspec.json.decode(shape, type=_Told)
+    told = msgspec.json.decode(shape, type=_UncheckedStanding)
     return TaskStanding(
         told.status,
         told.status_message if isinstance(told.status_message, str) else "",
@@ -149,7 +149,7 @@ def is_of(result: bytes, id: str) -> bool:
 
 
 def unrelated(result: bytes) -> bytes:
-    """The same for someone who does not know that there was a task."""
+    """The result of a task, for someone who does not know that there was one."""
     if RELATED.encode() not in result:
         return result
     members: dict[str, Any] = dict(_object.decode(result))

@@ -32,11 +32,11 @@ def is_plain(raw: bytes) -> bool:
 
 
 def make_visible(raw: bytes) -> bytes:
-    """The same JSON with hidden characters spelled out as ⟨U+202E⟩; the very same object if there are none."""
+    """The JSON with hidden characters spelled out as ⟨U+202E⟩; the very same object if there are none."""
     if is_plain(raw):
         return raw
     from clawft.wire.hidden_characters import RevealedText  # most messages hide nothing
-    from clawft.wire.unseen import in_json  # as above
+    from clawft.wire.unseen import in_json  # patterns to compile
 
     whole, shown = memoryview(raw), RevealedText(in_json())
     parts: list[bytes | memoryview] = []
@@ -52,16 +52,16 @@ def make_visible(raw: bytes) -> bytes:
 
 
 def visible_text(text: str) -> str:
-    """The same for a plain string, control characters included (but tab and line ends)."""
-    from clawft.wire.hidden_characters import RevealedText  # as above
-    from clawft.wire.unseen import in_text  # as above
+    """The text with hidden characters spelled out, control characters included (but tab and line ends)."""
+    from clawft.wire.hidden_characters import RevealedText  # messages that hide nothing do without
+    from clawft.wire.unseen import in_text  # patterns to compile
 
     shown = RevealedText(in_text())
     return shown.piece(text.encode("utf-8", "backslashreplace").decode()) + shown.end()
 
 
 def visible_line(text: str) -> str:
-    """The same for what stands among words of ours: its ends of lines are spelled, too, and it begins none."""
+    """A text that is to stand among words of ours: what is hidden, and where lines end, is spelled out."""
     spelled = (f"⟨U+{ord(letter):04X}⟩" if letter.splitlines() == [""] else letter for letter in text)
     return visible_text("".join(spelled))
 

@@ -170,7 +170,7 @@ async def test_the_tools_agree_with_git(tools: Tools, workspace: Path, first: in
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1000, 1000 + 2 * len(KINDS)))
 async def test_a_commit_of_everything_is_that_of_git(tools: Tools, workspace: Path, seed: int) -> None:
-    """The same files once through the tool, once through `git add --all`."""
+    """The files are committed once through the tool, once through `git add --all`."""
     history = History(workspace, seed)
     if history.kind == "conflict":
         git(history.repo, "checkout", "--ours", "zz.txt")

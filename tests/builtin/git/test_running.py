@@ -154,17 +154,17 @@ async def test_clone_and_fetch_report_progress(workspace: Path, repo: Path) -> N
     provider = FunctionProvider("git", git_tools(GitSettings()), workspace=workspace, store=MemoryStore())
     tools = {tool.name: tool for tool in provider.list_tools()}
 
-    async def told(name: str, **arguments: str) -> list[tuple[float, float | None, str]]:
+    async def steps_of(name: str, **arguments: str) -> list[tuple[float, float | None, str]]:
         talk = Told()
         encoded = msgspec.json.encode(arguments)
         call = Call(Caller(), f"git__{name}", tools[name], Origin("git"), encoded, talk=talk)
         assert not (await provider.run(call)).is_error
         return talk.steps
 
-    cloned = await told("clone", url="r", target_path="copy")
+    cloned = await steps_of("clone", url="r", target_path="copy")
     assert any(message.startswith("Receiving objects") for _, _, message in cloned)
     save(repo, a_txt="more\n" * 100)
-    fetched = await told("fetch", repo_path="copy")
+    fetched = await steps_of("fetch", repo_path="copy")
     for steps in (cloned, fetched):
         values = [value for value, _, _ in steps]
         assert values == sorted(set(values))

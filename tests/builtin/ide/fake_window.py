@@ -90,7 +90,7 @@ async def window(*folders: Path, id: str = "abcdef123456") -> AsyncGenerator[Fak
 async def until(true: Callable[[], bool]) -> None:
     """For what happens in another process or task and tells nobody."""
     async with asyncio.timeout(PATIENCE_S):
-        while not true():  # noqa: ASYNC110 - see above
+        while not true():  # noqa: ASYNC110 - there is no event to wait for
             await asyncio.sleep(0.02)
 
 

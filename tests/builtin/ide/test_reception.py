@@ -26,7 +26,7 @@ def hub(workspace: Path) -> IdeHub:
 
 
 @pytest.fixture
-async def told(hub: IdeHub, home: Path) -> AsyncGenerator[dict[str, Any]]:
+async def invited(hub: IdeHub, home: Path) -> AsyncGenerator[dict[str, Any]]:
     """What the gateway has left for editors."""
     reception = Reception(hub, home)
     await reception.open()
@@ -36,12 +36,12 @@ async def told(hub: IdeHub, home: Path) -> AsyncGenerator[dict[str, Any]]:
 
 
 @requirement("IDE-17")
-async def test_the_invitation_is_for_the_owner_only(told: dict[str, Any], home: Path, workspace: Path) -> None:
+async def test_the_invitation_is_for_the_owner_only(invited: dict[str, Any], home: Path, workspace: Path) -> None:
     (file,) = (home / "ide").iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE((home / "ide").stat().st_mode) == 0o700
-    assert (told["protocol"], told["pid"], told["workspace"]) == (1, os.getpid(), str(workspace))
-    assert len(told["registrationToken"]) == 64
+    assert (invited["protocol"], invited["pid"], invited["workspace"]) == (1, os.getpid(), str(workspace))
+    assert len(invited["registrationToken"]) == 64
 
 
 @requirement("IDE-17")
@@ -70,9 +70,9 @@ async def test_files_of_gateways_long_gone_are_removed(hub: IdeHub, home: Path) 
 
 
 @requirement("IDE-17", "IDE-15")
-async def test_a_window_registers_and_is_called(told: dict[str, Any], hub: IdeHub, workspace: Path) -> None:
+async def test_a_window_registers_and_is_called(invited: dict[str, Any], hub: IdeHub, workspace: Path) -> None:
     async with window(workspace) as fake:
-        status, text = await register(told, fake)
+        status, text = await register(invited, fake)
         assert (status, json.loads(text)["heartbeatSeconds"]) == (200, 10)
         assert [method for method, _ in fake.asked] == ["ping"], "before it is listed"
         (ide,) = hub.connections
@@ -80,7 +80,7 @@ async def test_a_window_registers_and_is_called(told: dict[str, Any], hub: IdeHu
         assert (await ide.read("/x")).text == "ü😀"
         assert int(fake.headers[-1][b"x-deadline-ms"]) > 1000
         assert fake.headers[-1][b"x-request-id"]
-        status, _ = await post(told, "/ide/goodbye", fake.secret, {"connectionId": fake.connection_id})
+        status, _ = await post(invited, "/ide/goodbye", fake.secret, {"connectionId": fake.connection_id})
         assert (status, hub.connections) == (200, [])
 
 
@@ -109,42 +109,44 @@ ATTACKS: dict[str, tuple[int, dict[str, Any]]] = {
 @requirement("IDE-17")
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_who_is_refused_at_the_reception(
-    told: dict[str, Any], hub: IdeHub, workspace: Path, attack: str, caplog: pytest.LogCaptureFixture
+    invited: dict[str, Any], hub: IdeHub, workspace: Path, attack: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     expected, how = ATTACKS[attack]
     async with window(workspace) as fake:
         headers = {name: value for name, value in how.items() if name[0].isupper()}
         changes = {name: value for name, value in how.items() if name[0].islower() and name not in ("token", "body")}
         body: Any = how.get("body", fake.registration(**changes))
-        status, _ = await post(told, "/ide/register", how.get("token", told["registrationToken"]), body, **headers)
+        status, _ = await post(
+            invited, "/ide/register", how.get("token", invited["registrationToken"]), body, **headers
+        )
         assert status == expected
         assert hub.connections == []
         assert "refused" in caplog.text
-        assert told["registrationToken"] not in caplog.text
+        assert invited["registrationToken"] not in caplog.text
         if attack != "nobody there":
             assert fake.asked == [], "nobody was called for them"
-        assert (await register(told, fake))[0] == 200, "the reception still works"
+        assert (await register(invited, fake))[0] == 200, "the reception still works"
 
 
 @requirement("IDE-17")
 @pytest.mark.parametrize("page", ["heartbeat", "goodbye", "answer"])
 async def test_another_windows_secret_is_no_secret(
-    told: dict[str, Any], hub: IdeHub, workspace: Path, page: str
+    invited: dict[str, Any], hub: IdeHub, workspace: Path, page: str
 ) -> None:
     async with window(workspace, id="first-window") as one, window(workspace, id="second-window") as two:
-        await register(told, one)
-        await register(told, two)
+        await register(invited, one)
+        await register(invited, two)
         body: dict[str, Any] = {"connectionId": one.connection_id, "id": 1, "answer": {}}
-        for token in (two.secret, told["registrationToken"], "x"):
-            assert (await post(told, f"/ide/{page}", token, body))[0] == 401
+        for token in (two.secret, invited["registrationToken"], "x"):
+            assert (await post(invited, f"/ide/{page}", token, body))[0] == 401
         assert len(hub.connections) == 2
 
 
 @requirement("IDE-17")
-async def test_other_pages_and_methods_are_not_there(told: dict[str, Any]) -> None:
+async def test_other_pages_and_methods_are_not_there(invited: dict[str, Any]) -> None:
     for method, page in (("GET", "/ide/register"), ("POST", "/"), ("POST", "/mcp"), ("DELETE", "/ide/register")):
-        assert (await post(told, page, told["registrationToken"], {}, method=method))[0] == 404
-    assert (await post(told, "/ide/next?connection=x", "y", {}, method="GET"))[0] == 401
+        assert (await post(invited, page, invited["registrationToken"], {}, method=method))[0] == 404
+    assert (await post(invited, "/ide/next?connection=x", "y", {}, method="GET"))[0] == 401
 
 
 @requirement("IDE-17")
@@ -179,10 +181,10 @@ def test_only_numbers_of_this_machine_are_called(url: str, fine: bool) -> None:
     ],
 )
 async def test_what_a_window_refuses_is_one_of_our_errors(
-    told: dict[str, Any], hub: IdeHub, workspace: Path, code: str, kind: type[Exception]
+    invited: dict[str, Any], hub: IdeHub, workspace: Path, code: str, kind: type[Exception]
 ) -> None:
     async with window(workspace) as fake:
-        await register(told, fake)
+        await register(invited, fake)
         fake.handlers["read"] = lambda params: {"error": {"code": code, "message": "no"}}
         with pytest.raises(kind):
             await hub.route().read("/x")
@@ -190,10 +192,10 @@ async def test_what_a_window_refuses_is_one_of_our_errors(
 
 @requirement("IDE-14", "IDE-17")
 async def test_who_does_not_wait_any_longer_tells_the_window(
-    told: dict[str, Any], hub: IdeHub, workspace: Path
+    invited: dict[str, Any], hub: IdeHub, workspace: Path
 ) -> None:
     async with window(workspace) as fake:
-        await register(told, fake)
+        await register(invited, fake)
         ide = hub.route()
         begun, never = asyncio.Event(), asyncio.get_running_loop().create_future()
 
@@ -220,88 +222,90 @@ async def test_a_window_that_falls_silent_is_asked_and_dropped(
     monkeypatch.setattr(receptions, "HEARTBEAT_SECONDS", 0.5)
     reception = Reception(hub, home)
     await reception.open()
-    told = await invitation(home)
+    invited = await invitation(home)
     async with window(workspace) as fake:
-        await register(told, fake)
+        await register(invited, fake)
         await until(lambda: not hub.connections)
         assert "ping" in [method for method, _ in fake.asked[1:]], "it was asked first"
-        assert (await post(told, "/ide/heartbeat", fake.secret, {"connectionId": fake.connection_id}))[0] == 401
-        assert (await register(told, fake))[0] == 200
+        assert (await post(invited, "/ide/heartbeat", fake.secret, {"connectionId": fake.connection_id}))[0] == 401
+        assert (await register(invited, fake))[0] == 200
     await reception.close()
 
 
 @requirement("IDE-15")
 async def test_a_window_whose_process_lives_on_without_it_is_not_ready(
-    told: dict[str, Any], hub: IdeHub, workspace: Path
+    invited: dict[str, Any], hub: IdeHub, workspace: Path
 ) -> None:
     async with window(workspace, id="dead-window1") as dead, window(workspace, id="live-window1") as live:
-        await register(told, dead)
+        await register(invited, dead)
         dead.gone = True
         with pytest.raises(IdeNotConnected, match="not_ready"):
             await hub.route().get_diagnostics(None)
         with pytest.raises(IdeNotConnected, match="not_ready"):
             await hub.route().get_diagnostics(None)
-        await register(told, live)
+        await register(invited, live)
         assert hub.route().window.id == "vscode-live-window1", "one that answers is preferred"
         dead.gone = False
         beat = {"connectionId": dead.connection_id, "window": True, "focused": True}
-        assert (await post(told, "/ide/heartbeat", dead.secret, beat))[0] == 200
+        assert (await post(invited, "/ide/heartbeat", dead.secret, beat))[0] == 200
         assert hub.route().window.id == "vscode-dead-window1", "it is back, and focused"
 
 
 @requirement("IDE-15")
-async def test_what_the_window_tells_in_passing(told: dict[str, Any], hub: IdeHub, workspace: Path) -> None:
+async def test_what_the_window_tells_in_passing(invited: dict[str, Any], hub: IdeHub, workspace: Path) -> None:
     happened: list[str] = []
     hub.watch(happened.append)
     async with window(workspace) as fake:
-        await register(told, fake)
+        await register(invited, fake)
         beat = {
             "connectionId": fake.connection_id,
             "events": ["selection", "diagnostics", "nonsense"],
             "dirty": [str(workspace / "a.py")],
         }
-        await post(told, "/ide/heartbeat", fake.secret, beat)
+        await post(invited, "/ide/heartbeat", fake.secret, beat)
         assert happened == ["windows", "selection", "diagnostics"]
         assert hub.unsaved() == ["a.py"]
-        await post(told, "/ide/heartbeat", fake.secret, {**beat, "dirty": []})
+        await post(invited, "/ide/heartbeat", fake.secret, {**beat, "dirty": []})
         assert hub.unsaved() == []
 
 
 @requirement("IDE-17", "IDE-18")
 async def test_a_window_that_cannot_be_called_fetches_its_calls(
-    told: dict[str, Any], hub: IdeHub, workspace: Path
+    invited: dict[str, Any], hub: IdeHub, workspace: Path
 ) -> None:
     async with window(workspace) as fake:
-        assert (await register(told, fake, callback=None))[0] == 200
+        assert (await register(invited, fake, callback=None))[0] == 200
         page = f"/ide/next?connection={fake.connection_id}"
         asking = asyncio.create_task(hub.route().read("/x"))
-        _, text = await post(told, page, fake.secret, {}, method="GET")
+        _, text = await post(invited, page, fake.secret, {}, method="GET")
         (call,) = json.loads(text)["calls"]
         assert (call["method"], call["params"]) == ("read", {"path": "/x"})
         answer = {"result": {"path": "/x", "version": 3, "text": "fetched"}}
         body = {"connectionId": fake.connection_id, "id": call["id"], "answer": answer}
-        assert (await post(told, "/ide/answer", fake.secret, body))[0] == 200
+        assert (await post(invited, "/ide/answer", fake.secret, body))[0] == 200
         assert (await asking).text == "fetched"
 
-        waiting = asyncio.create_task(post(told, page, fake.secret, {}, method="GET"))
+        waiting = asyncio.create_task(post(invited, page, fake.secret, {}, method="GET"))
         given_up = asyncio.create_task(hub.route().read("/y"))
         _, text = await waiting
         (call,) = json.loads(text)["calls"]
         given_up.cancel()
-        _, text = await post(told, page, fake.secret, {}, method="GET")
+        _, text = await post(invited, page, fake.secret, {}, method="GET")
         assert json.loads(text)["calls"] == [{"cancel": call["id"]}]
 
 
 @requirement("IDE-13", "IDE-17")
-async def test_an_answer_that_is_none_ends_the_call_at_once(told: dict[str, Any], hub: IdeHub, workspace: Path) -> None:
+async def test_an_answer_that_is_none_ends_the_call_at_once(
+    invited: dict[str, Any], hub: IdeHub, workspace: Path
+) -> None:
     async with window(workspace) as fake:
-        assert (await register(told, fake, callback=None))[0] == 200
+        assert (await register(invited, fake, callback=None))[0] == 200
         page = f"/ide/next?connection={fake.connection_id}"
         asking = asyncio.create_task(hub.route().read("/x"))
-        _, text = await post(told, page, fake.secret, {}, method="GET")
+        _, text = await post(invited, page, fake.secret, {}, method="GET")
         (call,) = json.loads(text)["calls"]
         body = {"connectionId": fake.connection_id, "id": call["id"], "answer": {"error": 17}}
-        assert (await post(told, "/ide/answer", fake.secret, body))[0] == 200
+        assert (await post(invited, "/ide/answer", fake.secret, body))[0] == 200
         with pytest.raises(IdeFailed, match="something else than an answer"):
             await asyncio.wait_for(asking, 2)  # its own limit is longer
 
@@ -309,7 +313,7 @@ async def test_an_answer_that_is_none_ends_the_call_at_once(told: dict[str, Any]
 @pytest.mark.slow
 @requirement("IDE-14")
 async def test_a_window_that_hangs_has_a_limit(
-    told: dict[str, Any], hub: IdeHub, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    invited: dict[str, Any], hub: IdeHub, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from clawft.builtin.ide import remote
 
@@ -317,7 +321,7 @@ async def test_a_window_that_hangs_has_a_limit(
     monkeypatch.setattr(remote, "OPERATION_SECONDS", 0.1)
     async with window(workspace) as fake:
         fake.handlers["read"] = lambda params: asyncio.sleep(5)
-        await register(told, fake)
+        await register(invited, fake)
         with pytest.raises(IdeTimeout):
             await hub.route().read("/x")
 

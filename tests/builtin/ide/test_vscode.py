@@ -61,7 +61,7 @@ NEW_LINE = {
     "end_character": 0,
     "new_text": NAM.replace("nam;", "name;") + "\n",
 }
-"""The same repair where a window may be too busy to say in time that it has made it: made twice, it is no other."""
+"""`REPAIR`, where a window may be too busy to say in time that it has made it: made twice, it is no other."""
 
 
 def write_project(folder: Path) -> Path:

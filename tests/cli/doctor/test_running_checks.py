@@ -17,7 +17,7 @@ HONEST = Path(__file__).parents[2] / "servers" / "honest.py"
 PATIENCE_S = 30.0
 
 
-def told(folder: Path) -> list[Json]:
+def findings_of(folder: Path) -> list[Json]:
     findings = json.loads(weft(folder, "doctor", "--json").stdout)["findings"]
     return [finding for finding in findings if finding["what"] == "running"]
 
@@ -25,10 +25,10 @@ def told(folder: Path) -> list[Json]:
 @requirement("MGR-19", "AGENT-14")
 def test_a_server_that_is_down_in_a_weft_that_serves_is_told_by_the_doctor(tmp_path: Path) -> None:
     dead = {"command": sys.executable, "args": [str(HONEST), "--die-on", "initialize"]}
-    assert told(tmp_path) == []
+    assert findings_of(tmp_path) == []
     with gateway(tmp_path, "--mcp-config", json.dumps({"mcpServers": {"dead": dead}})) as served:
         end = time.monotonic() + PATIENCE_S  # there is no event to wait for from out here
-        while len(found := told(tmp_path)) < 2:
+        while len(found := findings_of(tmp_path)) < 2:
             assert time.monotonic() < end, found
         assert found[0]["said"] == f"weft gateway, process {served.pid}: 0 of 1 servers connected"
         assert f"process {served.pid}: dead is " in found[1]["said"]

@@ -186,7 +186,7 @@ async def test_what_a_site_does_not_read_is_not_kept_when_nobody_waits_for_the_a
     async with calling_in_vain(1) as calls:
         calls[0].cancel()
         await asyncio.wait(calls)
-        while UNREAD.bytes:  # noqa: ASYNC110 - as above
+        while UNREAD.bytes:  # noqa: ASYNC110 - nobody tells when it is let go
             await asyncio.sleep(0.01)
 
 

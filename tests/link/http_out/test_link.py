@@ -417,7 +417,7 @@ async def test_a_single_answer_that_is_none_of_ours_is_counted(body: Any, told: 
     async with linked(respond) as (link, _, _):
         with pytest.raises(LinkClosed):
             await link.request(PING)
-        assert link.faults.told() == told
+        assert link.faults.in_words() == told
 
 
 @requirement("WIRE-08")
@@ -479,7 +479,7 @@ async def test_streams_that_end_at_once_are_counted() -> None:
         await link.request(HELLO)
         await link.notify("notifications/initialized")
         await until(lambda: link.faults.broken == 1)
-        assert link.faults.told() == {"streams of news that ended at once": 1}
+        assert link.faults.in_words() == {"streams of news that ended at once": 1}
 
 
 @pytest.mark.slow
@@ -748,9 +748,9 @@ async def test_a_stream_that_is_no_longer_found_is_a_lost_session(status: int, w
     async def respond(asked: Asked) -> web.StreamResponse:
         if asked.method != "GET":
             return await plain(asked)
-        return web.Response(status=status, text=words) if "Last-Event-ID" in asked.headers else await told(asked)
+        return web.Response(status=status, text=words) if "Last-Event-ID" in asked.headers else await one_event(asked)
 
-    async def told(asked: Asked) -> web.StreamResponse:
+    async def one_event(asked: Asked) -> web.StreamResponse:
         events = await asked.stream()
         await events.send({"jsonrpc": "2.0", "method": "notifications/x"}, id="1", retry=1)
         return events.response

@@ -8,7 +8,7 @@ from clawft.provider.server.completion import incoming
 from tests.requirements import requirement
 
 
-def told(completion: str) -> dict[str, object]:
+def completion_in(completion: str) -> dict[str, object]:
     return json.loads(incoming(b'{"completion":%b}' % completion.encode()).raw)["completion"]
 
 
@@ -25,10 +25,10 @@ def test_a_whole_number_passes_however_it_is_written(total: str) -> None:
     "odd", ['"total":null', '"total":"10"', '"total":1.5', '"total":-1', '"hasMore":0', '"hasMore":null']
 )
 def test_a_count_that_is_none_is_left_out_and_the_values_stay(odd: str) -> None:
-    assert told(f'{{"values":["a","b"],{odd}}}') == {"values": ["a", "b"]}
+    assert completion_in(f'{{"values":["a","b"],{odd}}}') == {"values": ["a", "b"]}
 
 
 @requirement("RES-11")
 @pytest.mark.parametrize("none", ["{}", '{"values":null}'])
 def test_no_values_are_an_empty_list(none: str) -> None:
-    assert told(none) == {"values": []}
+    assert completion_in(none) == {"values": []}

@@ -566,7 +566,7 @@ HELLO = {"protocolVersion": "2025-11-25", "serverInfo": {"name": "table"}}
 
 @requirement("QUAL-12")
 async def test_who_is_told_no_is_not_kept(tmp_path: Path) -> None:
-    """The same word is said to everybody: it must not remember to whom."""
+    """One refusal is said to everybody: it must not remember to whom."""
     able: dict[str, Any] = {**HELLO, "capabilities": {"tools": {}, "resources": {}}}
     listed: dict[str, Any] = {"resources": [{"uri": "t://a", "name": "a"}]}
     ways = Tables({"t": answers(**{"initialize": able, "resources/list": listed})})

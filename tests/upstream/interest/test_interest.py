@@ -97,13 +97,13 @@ async def test_a_server_that_takes_no_note_is_waited_for_once() -> None:
     waits = asyncio.create_task(interest.settled(60))  # which is more patience
     await asyncio.sleep(0)
     assert not waits.done()
-    interest.told(interest.version)
+    interest.mark_told(interest.version)
     await waits
     interest.resources.add("x://b", lambda params: None)
     waits = asyncio.create_task(interest.settled(60))
     await asyncio.sleep(0)
     assert not waits.done()
-    interest.told(interest.version)
+    interest.mark_told(interest.version)
     await waits
 
 

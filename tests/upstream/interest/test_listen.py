@@ -60,7 +60,7 @@ async def test_a_proxy_that_ends_every_stream_after_a_while_does_not_make_us_dea
         await stream.wait(interest.version)
     await stream.close()
     assert slept == [AGAIN_SECONDS] * 5
-    assert session.faults.told() == {}
+    assert session.faults.in_words() == {}
 
 
 @requirement("POOL-08", "MGR-19")
@@ -80,4 +80,4 @@ async def test_subscriptions_that_never_hold_are_counted(monkeypatch: pytest.Mon
         await stream.tell()
         await stream.wait(interest.version)
     await stream.close()
-    assert session.faults.told() == {"streams of news that ended at once": 3}
+    assert session.faults.in_words() == {"streams of news that ended at once": 3}

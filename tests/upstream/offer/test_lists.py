@@ -72,8 +72,8 @@ async def test_of_two_with_one_name_or_one_uri_the_first_is_offered_and_the_othe
         offered = p.find("a").answers
         assert offered is not None
         assert [each.name for each in offered.prompts] == ["p", "q"]
-        assert [each.said.name for each in offered.resources] == ["first"]
-        assert [each.said.name for each in offered.templates] == ["a", "b"]
+        assert [each.view.name for each in offered.resources] == ["first"]
+        assert [each.view.name for each in offered.templates] == ["a", "b"]
         told = p.server_status("a").left_out
         assert "the prompt 'p' is listed twice" in told
         assert "the resource 'x://a' is listed twice" in told

@@ -321,7 +321,7 @@ async def test_a_request_of_a_stateless_server_is_counted_and_gets_no_answer() -
     await mine.call_tool("a")
     await mine.close()
     assert (link.replies, listener.questions) == ([], [])
-    assert mine.faults.told() == {"requests, which servers of its era do not send": 3}
+    assert mine.faults.in_words() == {"requests, which servers of its era do not send": 3}
 
 
 @requirement("SESS-21")

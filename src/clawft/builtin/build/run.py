@@ -87,7 +87,7 @@ def output_of(
 
 
 async def with_log(told: RunOutput, ctx: ToolContext, name: str, log: Log) -> RunOutput:
-    """The same, with the way to all that was left out. A log that cannot be written spoils no result."""
+    """The output, with the way to all that was left out. A log that cannot be written spoils no result."""
     try:
         path = await asyncio.to_thread(keep_log, ctx.workspace, name, log)
     except ToolError as failed:

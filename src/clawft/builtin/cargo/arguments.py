@@ -149,7 +149,7 @@ def _behind(words: list[str], subcommand: Subcommand) -> list[str]:
 
 
 def _checked(words: list[str], flags: Flags, what: str, *, bare: bool) -> Iterator[str]:
-    """The same words, if each is a flag on the list or the value of one; `bare` words are names of tests."""
+    """The words, if each is a flag on the list or the value of one; `bare` words are names of tests."""
     waiting = iter(words)
     for word in waiting:
         flag, equals, value = word.partition("=")

@@ -53,7 +53,7 @@ class Libtest:
         """Those of this program that failed, as it names them at last."""
         self._room_of_names = ReportRoom(MAX_CASES)
         self._failed: dict[int, frozenset[str]] = {}
-        """The same of each program that came to its end."""
+        """Those that failed, of each program that came to its end."""
         self._before = ""
 
     def hear(self, line: str) -> None:

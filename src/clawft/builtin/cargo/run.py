@@ -69,7 +69,7 @@ async def run_cargo(
 
 
 def with_manifest_inside(argv: Sequence[str], where: Path, workspace: Path) -> tuple[list[str], Path]:
-    """The same arguments, if cargo will find its manifest inside the workspace; and the folder to be trusted."""
+    """The arguments, if cargo will find its manifest inside the workspace; and the folder to be trusted."""
     tool, known = argv[0], places(workspace)
     check_path(MANIFEST, tool, where, known)
     if argv.count(MANIFEST_PATH) > 1:

@@ -48,7 +48,7 @@ def page(items: Sequence[T], offset: int, limit: int) -> tuple[list[T], str | No
 
 
 def page_of(items: Sequence[S], tell: Callable[[S], T], offset: int, limit: int) -> tuple[list[T], str | None]:
-    """The same of what is told of each item: there may be a million, and a page has room for few."""
+    """One page of what is told of each item, and the cursor of the next. No more is made: there may be a million."""
     rest = [tell(item) for item in items[offset : offset + limit]]
     count = fitting(rest, limit)
     end = offset + count

@@ -95,7 +95,7 @@ class DiffReading:
         return self._bytes > self.wanted.counts_bytes and self._is_complete()
 
     def _is_complete(self) -> bool:
-        """Also what is told of its last file."""
+        """Whether all of the page was heard, what is told of its last file included."""
         return self.after is not None and self._patch.is_past(self.units[-1].file)
 
     def end(self) -> None:

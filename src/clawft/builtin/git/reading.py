@@ -6,7 +6,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-LARGE = 256 * 1024
+THREADED_BYTES = 256 * 1024
 """Output above this is read in a thread."""
 
 
@@ -23,4 +23,4 @@ def records(said: str, size: int) -> Iterator[list[str]]:
 
 async def understood(parse: Callable[[bytes], T], said: bytes) -> T:
     """What was said, read. Much of it in a thread: it would hold everybody else up."""
-    return parse(said) if len(said) < LARGE else await asyncio.to_thread(parse, said)
+    return parse(said) if len(said) < THREADED_BYTES else await asyncio.to_thread(parse, said)

@@ -147,7 +147,7 @@ class Ide:
         return found
 
     def check_change(self, path: str) -> None:
-        """The same for what an editor would change; that file need not exist yet."""
+        """Refuses a file that decides which programs run, of those an editor would change. It need not exist yet."""
         refuse_steering(TOOL, self.shown(paths.find_new(self.hub.roots(), path)))
 
     async def ask(self, connection: IdeConnection, work: Awaitable[T], extra_ms: int = 0) -> T:
@@ -162,7 +162,7 @@ class Ide:
             ) from None
 
     async def change(self, connection: IdeConnection, work: Awaitable[T]) -> T:
-        """The same for what changes a text. Late is not undone: an editor that is busy may make it after all."""
+        """The answer to what changes a text. Late is not undone: an editor that is busy may make it after all."""
         try:
             return await self.ask(connection, work)
         except IdeTimeout as late:

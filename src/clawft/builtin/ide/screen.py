@@ -110,7 +110,7 @@ async def open_editors(ide: Ide, window: WindowId = "") -> EditorsAnswer:
 
 
 async def editors_within_reach(ide: Ide, connection: IdeConnection) -> list[OpenEditor]:
-    """The same for files that are open."""
+    """The open files; one outside the workspace is none of the agent's business."""
     known = await ide.ask(connection, connection.open_editors())
     return [msgspec.structs.replace(each, path=ide.shown(each.path)) for each in known if _is_reachable(ide, each.path)]
 

@@ -22,7 +22,7 @@ def run(options: Options) -> int:
         from clawft.cli.agent.explain import explain  # a task that is none needs no house
 
         return explain(options)
-    from clawft.cli.agent.work import work  # as above, and an explanation does without it
+    from clawft.cli.agent.work import work  # runs a house: an explanation does without it
 
     return work(options, scenario)
 

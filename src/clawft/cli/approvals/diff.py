@@ -54,7 +54,7 @@ def _is_chosen(each: Approval, options: Options) -> bool:
 
 
 def _tools(chosen: Sequence[Approval], options: Options) -> Iterator[tuple[Approval, ShownText]]:
-    """Those that can be compared, each with what it is now."""
+    """Each approval of a tool that can be compared, with what the tool is now."""
     servers = list(dict.fromkeys(each.server for each in chosen if each.tool))
     if not servers:
         return
@@ -75,7 +75,7 @@ def _tool_now(each: Approval, found: OfferedTools) -> ShownText:
 
 
 def _launches(chosen: Sequence[Approval], options: Options) -> Iterator[tuple[Approval, ShownText]]:
-    """The same for those of this workspace."""
+    """Each approval of a server's start in this workspace, with how it would be started now."""
     where = sources(options)
     servers = discover(where) if chosen else None
     for each in chosen:

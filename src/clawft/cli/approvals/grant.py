@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from clawft.cli.approvals.book import book
+from clawft.cli.approvals.confirmation import tell_all
 from clawft.cli.approvals.meant import is_named, meant
-from clawft.cli.approvals.told import tell_all
 from clawft.cli.approvals.waiting import unknown
 from clawft.cli.house.sources import sources
 from clawft.cli.parser import Options, WrongUsage

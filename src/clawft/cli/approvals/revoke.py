@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from clawft.cli.approvals.book import book
+from clawft.cli.approvals.confirmation import tell_all
 from clawft.cli.approvals.meant import is_named, meant
-from clawft.cli.approvals.told import tell_all
 from clawft.cli.parser import Options
 from clawft.cli.screen import one_line
 from clawft.errors import ServerNotFound, nearest

@@ -10,7 +10,7 @@ from clawft.cli.house.sources import sources
 from clawft.cli.parser import Options
 from clawft.cli.servers.names import no_server
 from clawft.config.layers import FoundServer
-from clawft.config.servers import discover, told
+from clawft.config.servers import discover, launch_line
 from clawft.errors import ClawftError
 
 
@@ -32,7 +32,7 @@ def waits(name: str, found: FoundServer, options: Options) -> dict[str, Any]:
 
     return {
         "server": name,
-        "starts": told(found.spec),
+        "starts": launch_line(found.spec),
         "changed": has_changed(book(), found, sources(options)),
         "origin": str(found.origin),
         "command": grant_command(name, found, Path.cwd()),

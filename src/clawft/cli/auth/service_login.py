@@ -67,7 +67,7 @@ def _place(told: Options) -> str:
 
 
 def _as_before(told: Options, before: Login) -> LoginFlow:
-    """The same once more; what was typed comes on top."""
+    """A login like the one before; what was typed comes on top."""
     return LoginFlow(
         told.name,
         before.server,

@@ -72,7 +72,7 @@ class KnownOffer:
 
     def arguments_of(self, prompt: str) -> Schema:
         try:
-            return schema_of(self._app.gateway.prompts.find(self._app.caller, prompt).said.arguments)
+            return schema_of(self._app.gateway.prompts.find(self._app.caller, prompt).view.arguments)
         except ToolNotFound:
             return schema_of(next((each.arguments for each in self._called("prompts", prompt)), ()))
 

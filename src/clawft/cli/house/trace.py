@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clawft.cli.screen import paint, safe, tell
-from clawft.config.servers import told
+from clawft.config.servers import launch_line
 from clawft.store.concealed_secrets import conceal
 from clawft.upstream.state import ServerState
 
@@ -31,7 +31,7 @@ class Trace:
         name = upstream.spec.name
         match upstream.state:
             case ServerState.PENDING if not upstream.error:
-                self._say(name, f"starting {told(upstream.spec)}")
+                self._say(name, f"starting {launch_line(upstream.spec)}")
             case ServerState.PENDING:
                 self._say(name, f"lost: {upstream.error}; restart {upstream.backoff.total}")
             case ServerState.CONNECTED:

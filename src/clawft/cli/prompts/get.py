@@ -42,7 +42,7 @@ def _to_type(name: str, missing: Sequence[str]) -> str:
 
 def _find(app: App, name: str) -> Prompt:
     try:
-        return app.gateway.prompts.find(app.caller, name).said
+        return app.gateway.prompts.find(app.caller, name).view
     except ToolNotFound as missing:
         near = nearest(name, [each.name for each in app.gateway.prompts.visible(app.caller)])
         missing.hint = f"did you mean {near}?" if near else "weft prompts list"

@@ -24,7 +24,7 @@ def run(options: Options) -> int:
 
 def _print_list(prompts: Sequence[NamedPrompt], options: Options) -> int:
     if options.json:
-        print_json({"prompts": [msgspec.to_builtins(each.said) | {"name": each.name} for each in prompts]})
+        print_json({"prompts": [msgspec.to_builtins(each.view) | {"name": each.name} for each in prompts]})
     elif not prompts:
         tell("no prompts")
     else:
@@ -33,7 +33,7 @@ def _print_list(prompts: Sequence[NamedPrompt], options: Options) -> int:
 
 
 def _row(each: NamedPrompt) -> tuple[str, str, str]:
-    return each.name, usage(each.said), one_line(each.said.description or each.said.title or "")
+    return each.name, usage(each.view), one_line(each.view.description or each.view.title or "")
 
 
 def usage(prompt: Prompt) -> str:

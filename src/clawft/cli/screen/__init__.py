@@ -156,6 +156,6 @@ def tell(text: str) -> None:
 
 
 def tell_for_now(text: str = "") -> None:
-    """The same, in place of what stands in the last line; without a text that line is cleared."""
+    """For the person, in place of what stands in the last line; without a text that line is cleared."""
     sys.stderr.write(f"\r\x1b[K{text}")
     sys.stderr.flush()

@@ -64,7 +64,7 @@ def _spec(options: Options) -> UpstreamSpec:
 
 
 def _other_words(options: Options) -> str:
-    """The same command line with a name, or an address, that can be accepted."""
+    """The command line that was typed, with a name, or an address, that can be accepted."""
     if refuse_server(options.name) is None:
         return "weft servers add NAME https://…, or NAME -- COMMAND"
     letters = re.sub(r"__+|[^A-Za-z0-9_.-]+", "-", options.name).strip("-_.")[:SHORTENED]

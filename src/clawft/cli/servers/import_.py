@@ -15,7 +15,7 @@ from clawft.cli.servers.files import write
 from clawft.config.imports import Candidate, find
 from clawft.config.other_programs import PROGRAMS, WORKSPACE, UserFolders
 from clawft.config.places import home_folder, servers_folder
-from clawft.config.servers import told
+from clawft.config.servers import launch_line
 from clawft.store.home import private_dir, write_private
 from clawft.upstream.spec import UpstreamSpec
 
@@ -79,7 +79,7 @@ def _written(action: str, each: Candidate, options: Options) -> dict[str, Any]:
 
 
 def _what(spec: UpstreamSpec | None) -> str:
-    return "" if spec is None else told(spec)
+    return "" if spec is None else launch_line(spec)
 
 
 def _trusted(spec: UpstreamSpec) -> UpstreamSpec:

@@ -11,7 +11,7 @@ from clawft.cli.screen import one_line, print_table, tell, width
 from clawft.cli.screen.document import print_json
 from clawft.cli.servers.names import NO_SERVERS
 from clawft.config.layers import FoundServer
-from clawft.config.servers import Servers, told, waits
+from clawft.config.servers import Servers, launch_line, waits
 from clawft.wire.strings import clipped
 
 MAX_CELL = 2_000
@@ -60,7 +60,7 @@ def _row(name: str, found: FoundServer, state: str, error: str = "") -> dict[str
         "scope": found.scope.value,
         "transport": spec.transport if spec.command or spec.url else "",
         "trust": spec.trust,
-        "what": told(spec),
+        "what": launch_line(spec),
         "origin": str(found.origin),
         "error": error,
     }

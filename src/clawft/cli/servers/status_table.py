@@ -42,7 +42,7 @@ def print_table_of(found: Sequence[ServerRow]) -> None:
     """All in one row for a pipe; at a terminal short heads, and errors below, where they have room."""
     if not width():
         whose = ("weft",) if len({row.weft for row in found}) > 1 else ()
-        rows = [[*_cells(row), *(_cell(row, key) for key in whose), one_line(_said(row))] for row in found]
+        rows = [[*_cells(row), *(_cell(row, key) for key in whose), one_line(_error_and_step(row))] for row in found]
         print_table((*HEAD, *map(str.upper, whose), "LAST ERROR"), rows)
         return
     print_table(SHORT_HEAD, [_cells(row) for row in found])
@@ -52,7 +52,7 @@ def print_table_of(found: Sequence[ServerRow]) -> None:
     print_steps(told)
 
 
-def _said(row: ServerRow) -> str:
+def _error_and_step(row: ServerRow) -> str:
     return ": ".join(filter(None, (row.error or _remark(row), row.next)))
 
 

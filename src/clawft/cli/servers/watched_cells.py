@@ -79,7 +79,7 @@ class WatchingCells(Cells):
 
 
 def as_spelled_here(seen: ObservedRun, folders: Collection[str]) -> ObservedRun:
-    """The same, with paths in these folders spelled as they are: a home that is a link has two names."""
+    """What was seen, with paths in these folders spelled as they are: a home that is a link has two names."""
 
     @cache
     def real(path: str) -> str:

@@ -62,7 +62,7 @@ def _lacks(tool: str, missing: Sequence[str]) -> str:
 
 
 def _refused(entry: CatalogEntry | None, error: JsonRpcFailure) -> Reply:
-    """As a result that says so, whatever form the server chose."""
+    """What a server refused, as a result that says so, whatever form the server chose."""
     from clawft.provider.server.call.refusal import in_words  # only where a server refused
 
     return Reply.error(in_words(entry.origin.server if entry is not None else "", error))

@@ -83,7 +83,7 @@ class HttpAnswer:
             self._visit.answer_at_once(self._status_of(message), message, JSON_HEADERS)
 
     async def serve_together(self, answers: Awaitable[bytes]) -> None:
-        """The same for what runs elsewhere."""
+        """Send the answer of work that runs elsewhere."""
         stop_watching = self._visit.watch(self.left)
         try:
             sending = self._send(await answers)

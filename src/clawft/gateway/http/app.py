@@ -19,7 +19,7 @@ from clawft.gateway.http.visit import HeaderLook, Visit
 from clawft.link import asgi
 from clawft.link.arrival import Arrival, FromAsgi
 from clawft.link.asgi import JSON, TEXT, Header, Receive, Scope, Send
-from clawft.link.share.load import LARGE
+from clawft.link.share.load import COUNTED_BYTES
 from clawft.link.share.waiting_room import LARGE_REQUESTS
 from clawft.model import LOCAL, Caller
 from clawft.wire import headers as headers_of
@@ -140,13 +140,13 @@ class HttpApp:
             body = visit.whole_body(self._max_body)
             if body is None:
                 return self._receive(visit)
-            return self._take(visit, body) if len(body) <= LARGE else self._carry(visit, body)
+            return self._take(visit, body) if len(body) <= COUNTED_BYTES else self._carry(visit, body)
         except (MessageTooLong, ParseError, BadEnvelope) as wrong:
             return refuse_message(visit.send, wrong)
 
     async def _receive(self, visit: Visit) -> None:
-        """The same for a body that is still on its way."""
-        if not 0 <= visit.announced() <= LARGE:
+        """One message in, whose body is still on its way."""
+        if not 0 <= visit.announced() <= COUNTED_BYTES:
             await self._receive_large(visit)
             return
         try:
@@ -169,7 +169,7 @@ class HttpApp:
             await refuse_message(visit.send, wrong)
 
     async def _carry(self, visit: Visit, body: bytes) -> None:
-        """The same for a large one that came at once."""
+        """One large message in, which came at once."""
         try:
             with await LARGE_REQUESTS.enter(len(body), self._holder(visit), visit.has_left):
                 taken = self._take(visit, body)
@@ -200,7 +200,7 @@ class HttpApp:
         try:
             message = reading.decode(body)
         except (ParseError, BadEnvelope) as wrong:
-            raise self._sessions.told(visit, body, wrong) from None
+            raise self._sessions.without_our_id(visit, body, wrong) from None
         del body
         if isinstance(message, Request) and claims_stateless(message.params):
             return self._stateless.post(visit, message)

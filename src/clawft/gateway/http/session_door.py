@@ -147,7 +147,7 @@ class SessionDoor:
         session = self._named(visit)
         return session.id if session is not None else ""
 
-    def told(self, visit: Visit, message: bytes, wrong: WireError) -> WireError:
+    def without_our_id(self, visit: Visit, message: bytes, wrong: WireError) -> WireError:
         """What is wrong with it, as its sender hears it. It may have been the answer to a question, under our id."""
         session = self._named(visit)
         if session is not None and session.conversation.misread(message, wrong):

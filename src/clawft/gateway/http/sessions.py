@@ -71,7 +71,7 @@ class Sessions:
         self._open: OrderedDict[str, Session] = OrderedDict()
         """The longest unused first."""
         self._of: dict[str, OrderedDict[str, Session]] = {}
-        """The same of each person: none is looked for among all when one more comes."""
+        """Those of each person, the longest unused first: none is looked for among all when one more comes."""
 
     def __len__(self) -> int:
         return len(self._open)

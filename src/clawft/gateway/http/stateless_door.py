@@ -51,7 +51,7 @@ class StatelessDoor:
             return _refuse(visit.send, request.id, wrong)
 
     def call(self, visit: Visit, usual: UsualCall) -> Awaitable[None] | None:
-        """The same for the usual tools/call; None if it has to be read like any other request."""
+        """The answer to a usual tools/call; None if it has to be read like any other request."""
         exchange = self._exchanges.of(visit.caller)
         try:
             admitted = exchange.read_usual(usual, visit.headers, visit.look.route)

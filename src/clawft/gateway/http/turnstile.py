@@ -19,7 +19,7 @@ MAX_IN_FLIGHT = 256
 """Requests and open streams of one person with a token of an issuer."""
 MAX_BUCKETS = 4_096
 WRONG_TOKENS = 50
-"""So many wrong tokens of one address are answered as they come, then only …"""
+"""So many wrong tokens of one address are answered as they come, then only `WRONG_TOKENS_A_SECOND`."""
 WRONG_TOKENS_A_SECOND = 5
 TELL_SECONDS = 60
 """How often the log tells that somebody is guessing."""

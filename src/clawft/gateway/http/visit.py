@@ -58,7 +58,7 @@ class Visit:
         return asgi.read_body(self._arrival.receive, limit)
 
     def large_body(self, limit: int, load: Load) -> Awaitable[bytes]:
-        """The same for one that counts. Raises Busy where there is no room for it."""
+        """The whole body of a large request, counted as it comes. Raises Busy where there is no room for it."""
         return asgi.read_large(self._arrival.receive, limit, load)
 
     def announced(self) -> int:

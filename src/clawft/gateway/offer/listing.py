@@ -108,7 +108,7 @@ class Pages:
         return b',"nextCursor":"%s"' % base64.urlsafe_b64encode(self._sign(body) + body)
 
     def _start(self, member: str, cursor: str, listed: Listed) -> int:
-        from clawft.gateway.offer.bookmark import Bookmark, reading_on  # as above
+        from clawft.gateway.offer.bookmark import Bookmark, reading_on  # most lists have one page
 
         try:
             mark = msgspec.json.decode(self._open(member, cursor), type=Bookmark)
@@ -131,6 +131,6 @@ class Pages:
         return mark
 
     def _sign(self, body: bytes) -> bytes:
-        import hmac  # as above
+        import hmac  # loads OpenSSL
 
         return hmac.digest(self._key, body, "sha256")[:16]

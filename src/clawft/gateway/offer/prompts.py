@@ -53,8 +53,8 @@ class NamedPrompt(Struct, frozen=True):
         return (self.name, *names.accepted(self.origin, Tool(self.prompt.name, b"")))
 
     @property
-    def said(self) -> Prompt:
-        return self.prompt if isinstance(self.prompt, Prompt) else self.prompt.said
+    def view(self) -> Prompt:
+        return self.prompt if isinstance(self.prompt, Prompt) else self.prompt.view
 
 
 class Prompts:
@@ -69,7 +69,7 @@ class Prompts:
         return [named for named in self._named(caller) if self._sides.shows(Spellings(named), caller)]
 
     def listed(self, caller: Caller) -> list[NamedPrompt]:
-        """The same as they are shown: those that changed since they were approved say nothing but that."""
+        """The visible prompts as they are shown: those that changed since they were approved say nothing but that."""
         visible = self.visible(caller)
         notes = {
             origin: self._sides.withheld_prompts(origin, caller)
@@ -177,7 +177,7 @@ class Prompts:
         ]
 
     def _is_spelled(self, known: RegisteredProvider, caller: Caller, template: str) -> bool:
-        """So, if it has such a template? Another's is none of its business."""
+        """Would a template of this provider, if it has this one, be spelled so? Another's is none of its business."""
         spelled = self._shared.spelled(known.origin, caller)
         return spelled is None or spelled.template(template) == template
 
@@ -187,7 +187,7 @@ def _use(method: str, origin: Origin, caller: Caller, ref: Mapping[str, Any]) ->
 
 
 def _about(ref: Mapping[str, Any], asked: Completing) -> Completing:
-    """The same, of the prompt or template as its provider knows it."""
+    """What is asked, with the prompt or template as its provider knows it."""
     return msgspec.structs.replace(asked, ref=ref)
 
 

@@ -104,12 +104,12 @@ class Resources:
     def owned(self, caller: Caller) -> Iterator[tuple[str, Resource]]:
         """Each with the server or namespace it belongs to, as it is listed."""
         for named in self.named(caller):
-            said = named.item.said if isinstance(named.item, ForeignResource) else named.item
+            said = named.item.view if isinstance(named.item, ForeignResource) else named.item
             yield named.owner, msgspec.structs.replace(said, uri=named.uri)
 
     def templates(self, caller: Caller) -> Iterator[ResourceTemplate]:
         for named in self.named_templates(caller):
-            said = named.item.said if isinstance(named.item, ForeignTemplate) else named.item
+            said = named.item.view if isinstance(named.item, ForeignTemplate) else named.item
             yield msgspec.structs.replace(said, uri_template=named.uri)
 
     def has(self, uri: str, caller: Caller) -> bool:
@@ -125,7 +125,7 @@ class Resources:
         return (await self._find_and_read(uri, by, owner))[1]
 
     async def read_noted(self, uri: str, by: Reader) -> bytes:
-        """The same where nobody has noted a call yet."""
+        """What `read` gives, noted as a call: for where nobody has noted one yet."""
         began, origin = time.perf_counter(), _NOBODY
         try:
             origin, result = await self._find_and_read(uri, by)
@@ -318,5 +318,5 @@ _object = msgspec.json.Decoder(dict[str, Raw])
 
 
 def _with(raw: bytes, key: str, value: str) -> bytes:
-    """The same object with one member changed; the others stay as they came."""
+    """The object with one member changed; the others stay as they came."""
     return msgspec.json.encode({**_object.decode(raw), key: Raw(msgspec.json.encode(value))})

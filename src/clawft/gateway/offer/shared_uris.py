@@ -85,7 +85,7 @@ class SharedUris:
         self._fresh: set[str] = set()
         """The proofs of those whose crowd was looked at since something changed."""
         self._listed: set[str] = set()
-        """The same, since a list of resources changed."""
+        """The proofs of those whose crowd was looked at since a list of resources changed."""
         self._spelled: dict[Hashable, UriSpelling | None] = {}
 
     def forget(self, *, resources: bool = True) -> None:

@@ -228,6 +228,6 @@ def _tools_of(provider: Provider, *, of_server: bool) -> tuple[Tool, ...]:
 
 def _is_sound(listed: object) -> bool:
     try:
-        return isinstance(listed, Tool) and bool(listed.name and listed.said)
+        return isinstance(listed, Tool) and bool(listed.name and listed.definition)
     except (TypeError, msgspec.DecodeError):
         return False

@@ -74,7 +74,7 @@ class Task(BackgroundTalk):
         self.created = time.time()
         self.updated = self.created
         self.moved = time.monotonic()
-        """The same as `updated`, by a clock that nobody sets: what it shows is for people, this is for its end."""
+        """When it last changed, by a clock that nobody sets. `updated` is for people, this is for its end."""
         self.questions: dict[str, Question] = {}
         self.result: bytes = b""
         self.error: Mapping[str, Any] | None = None
@@ -242,7 +242,7 @@ class TaskBoard:
             reply = await run(task)
         except ClawftError as failed:
             task.failure = failed
-            task.error = _told(failed)
+            task.error = _error_of(failed)
             task.move("failed")
         except BaseException as ended:  # whatever a tool does, its task ends in a state
             if not is_failure(ended):
@@ -307,7 +307,7 @@ class TaskBoard:
                 task.work.cancel()
 
 
-def _told(failed: ClawftError) -> Mapping[str, Any]:
+def _error_of(failed: ClawftError) -> Mapping[str, Any]:
     """The error a call would have ended with; only the stateless era shows it in the task."""
     data = {} if failed.data is None else {"data": failed.data}
     return {"code": error_code(failed), "message": str(failed), **data}

@@ -224,7 +224,7 @@ class HttpExchange:
         self.sending = 0
         peer.write(suffix)
 
-    # The same in short
+    # Without ASGI's messages: a body that is here, an answer in one piece
 
     def take_body(self) -> bytes | None:
         if not self.whole or self._delivered:

@@ -39,7 +39,7 @@ def open_client(proxy: str = "") -> ClientSession:
 
     With a `proxy` it connects to that, and looks up no other name.
     """
-    import aiohttp  # on first use: see above
+    import aiohttp  # costs more to import than everything else here
 
     from clawft.link import loops
     from clawft.link.http_out.connector import Connector

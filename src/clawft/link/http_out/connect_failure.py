@@ -91,7 +91,7 @@ def reason(error: BaseException) -> str:
 
 
 def reason_untold(error: BaseException) -> str:
-    """The same without a word of what came: it may be a token."""
+    """What `reason` says, without a word of what came: it may be a token."""
     return _QUOTED.sub("", reason(error))
 
 

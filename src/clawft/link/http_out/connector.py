@@ -93,7 +93,7 @@ class _Bounded(ResponseHandler):
             self._cut_off(f"more than {MAX_WRAPPING} bytes around an answer that are none of it")
 
     def _take_some(self) -> None:
-        """Then leave the time to others, as long as it takes for this to have been our share of it."""
+        """Parse a part of what is here, then leave the time to others, for as long as makes this our share of it."""
         began = time.monotonic()
         some, self._rest = self._rest[:AT_ONCE], self._rest[AT_ONCE:]
         self._parse(some)
@@ -102,7 +102,7 @@ class _Bounded(ResponseHandler):
         self._read_on(not self._rest and not self._reading_paused)
 
     def _read_on(self, wanted: bool) -> None:
-        """Or not, until we are done with what is here."""
+        """Have the transport read on if that is `wanted`, else not until we are done with what is here."""
         if self.transport is None or self.transport.is_closing():
             return
         if wanted:

@@ -1,7 +1,7 @@
 """A server behind Streamable HTTP: each message a POST, answered by JSON or by an event stream.
 
 A link never sends a call a second time by itself. It resumes a stream the server has asked it to come back to, and what
-only asks about the server (`QUESTIONS`) is asked again where the connection it was sent on had just been closed.
+only asks about the server (`REPEATABLE`) is asked again where the connection it was sent on had just been closed.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ RESUME_SECONDS = 0.05
 MAX_RESUMES = 10
 """How often we come back to a stream that has nothing new; one with news may send us away for ever."""
 
-QUESTIONS = frozenset(
+REPEATABLE = frozenset(
     {
         *("server/discover", "initialize", "ping"),
         *("tools/list", "prompts/list", "resources/list", "resources/templates/list"),
     }
 )
-"""They change nothing, however often they are heard."""
+"""Methods that change nothing, however often they are heard."""
 
 ACCEPT = "application/json, text/event-stream"
 
@@ -141,7 +141,7 @@ class HttpLink(ClientLink):
             self._lost(error)
 
     async def _request(self, id: int, outgoing: OutgoingRequest) -> Response | Failure:
-        return await self._repeated(outgoing.method in QUESTIONS, partial(self._ask, id, outgoing))
+        return await self._repeated(outgoing.method in REPEATABLE, partial(self._ask, id, outgoing))
 
     async def _repeated(self, harmless: bool, send: Callable[[], Awaitable[T]]) -> T:
         """Once more, where the connection it was sent on was just being closed; the next one is new, see `idle`."""

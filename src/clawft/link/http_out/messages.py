@@ -8,7 +8,7 @@ from clawft.errors import LinkClosed, WireError
 from clawft.link.base import Incoming
 from clawft.link.http_out.answer import answers, may_answer, no_message
 from clawft.link.http_out.heard import Heard
-from clawft.wire.inplace import LARGE
+from clawft.wire.inplace import INPLACE_BYTES
 from clawft.wire.jsonrpc import reading
 from clawft.wire.jsonrpc.batches import is_batch, unpack
 from clawft.wire.jsonrpc.messages import Failure, Message, Notification, Request, Response
@@ -59,7 +59,7 @@ class Messages:
             size = body.seek(0, SEEK_END)
             if not size:
                 raise LinkClosed(f"{self._url} took our request and sent nothing back")
-            return reading.decode(body.getvalue()) if size < LARGE else reading.decode_large(body)
+            return reading.decode(body.getvalue()) if size < INPLACE_BYTES else reading.decode_large(body)
         except WireError as wrong:
             if self._heard.lists and (found := read_salvaged(body.getvalue())):
                 return found

@@ -86,7 +86,7 @@ LOOKUPS = Lookups()
 
 
 class Resolver:
-    """The same for aiohttp."""
+    """Finds the addresses of a name for aiohttp, by `LOOKUPS`."""
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC

@@ -97,7 +97,7 @@ class Gate:
             raise
 
     async def enter_within(self, seconds: float, who: Who = "", *, begun: bool = False) -> float:
-        """The same; what is left of so much time once there is a place. Raises Busy, also when none is."""
+        """Wait for a place; gives what is left of so much time then. Raises Busy, also when no time is left."""
         began = time.monotonic()
         try:
             async with asyncio.timeout(seconds):
@@ -119,7 +119,7 @@ class Gate:
             self._quiet()
 
     def let_go(self) -> None:
-        """Of whoever is told: it is over, and who still has a place only gives it back."""
+        """Tell nobody any more: it is over, and who still has a place only gives it back."""
         self._quiet, self._runs = _nobody_told, _nobody_known
 
     # ── the queue ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -12,8 +12,8 @@ from typing import Self
 
 from clawft.errors import Busy
 
-LARGE = 16 * 1024
-"""From here on a message counts."""
+COUNTED_BYTES = 16 * 1024
+"""A message is large, and counted, from so many bytes on."""
 MAX_REQUEST_BYTES = 12 * 1024 * 1024
 """Of large requests that come in or are being worked on. Each takes several times its size on its way through."""
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
@@ -42,7 +42,7 @@ class Total:
         return self.carried == mine or self.carried + size <= self.limit
 
     def has_share(self, size: int, caller: str, mine: int = 0) -> bool:
-        """The same for the caller's own part."""
+        """Whether the caller's own part, half of all at most, has room for so much more."""
         carried = self.of_caller[caller] if caller else mine
         return carried == mine or carried + size <= self.limit // 2
 

@@ -123,7 +123,7 @@ class Taker:
         self._seen = now
 
     def took_all(self) -> None:
-        """Or nothing is kept for it any more."""
+        """The other side has taken everything, or nothing is kept for it any more."""
         if self.size:
             del self._unread.takers[self]
             self._unread.bytes -= self.size

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # loaded with the first large message
 LARGE_WORK = 256 * 1024
 """Bytes of a message up to which it is worked on at once, where it is."""
 LARGE_PLAIN = 2 * 1024 * 1024
-"""The same for one in which there is nothing to be seen to."""
+"""Bytes up to which a message is worked on at once in which there is nothing to be seen to."""
 
 MAX_MAKERS = 2
 """At a time, of those that make something large of ours: a text of megabytes is in memory several times over."""
@@ -51,7 +51,7 @@ async def worked_on(message: bytes, whose: str, work: Callable[[], T]) -> T:
 
 
 async def searched(message: bytes, whose: str, work: Callable[[], T]) -> T:
-    """The same for work that takes longer."""
+    """What this work gives that searches all of a message: it takes longer, so only short ones are searched at once."""
     return work() if len(message) <= LARGE_WORK else await in_turn(whose, work)
 
 

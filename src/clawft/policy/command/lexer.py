@@ -229,7 +229,7 @@ class Lexer:
         found = _BACKTICKS.match(self.text, self.at)
         script = found[1] if found else ""
         self.at = found.end() if found else len(self.text)
-        return _said(self._run(re.sub(r"\\([\\`$])", r"\1", script)))
+        return _known_output(self._run(re.sub(r"\\([\\`$])", r"\1", script)))
 
     # ── expansions ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -239,7 +239,7 @@ class Lexer:
             return [UNKNOWN_OUTPUT]
         following = self.text[self.at + 1 : self.at + 2]
         if following == "(":
-            return self._fields(_said(self._command_output()), quoted)
+            return self._fields(_known_output(self._command_output()), quoted)
         if following == "{":
             return self._fields(self._parameter(quoted), quoted)
         self.at += 1
@@ -361,7 +361,7 @@ class Lexer:
         return expanded
 
 
-def _said(inner: list[Command]) -> str:
+def _known_output(inner: list[Command]) -> str:
     """The output of `$(…)`, if it is one `echo` of plain words."""
     texts = spoken(inner[0]) if len(inner) == 1 and inner[0].name in SPEAKERS and not inner[0].writes else []
     return texts[0] if len(texts) == 1 and not any(char in texts[0] for char in "\\%$") else UNKNOWN_OUTPUT

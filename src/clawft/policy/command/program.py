@@ -167,7 +167,7 @@ def _read(script: str, folder: str, budget: _Budget) -> list[Command]:
 
 
 def _emptied(command: Command) -> Iterator[Command]:
-    """The same, if what the line does not tell is nothing: words vanish, and so does part of the program's name."""
+    """The command, if what its line does not tell is nothing: words vanish, so does part of the program's name."""
     program = without_unknown(command.words[0]) if command.words else ""
     arguments = tuple(word for word in command.arguments if without_unknown(word))
     words = (program, *arguments) if program else arguments

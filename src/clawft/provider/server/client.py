@@ -14,7 +14,7 @@ from clawft.provider.server.server_provider import ServerProvider
 from clawft.provider.server.server_providers import ServerProviders
 from clawft.upstream.pool import Pool
 from clawft.upstream.reasons import not_connected
-from clawft.upstream.state import GIVEN_UP
+from clawft.upstream.state import DOWN
 
 
 class McpClient(Protocol):
@@ -36,9 +36,9 @@ class PoolClient:
 
     async def list_resources(self, server: str) -> Sequence[Resource]:
         provider = self._of(server)
-        if self._pool.find(server).state in GIVEN_UP:
+        if self._pool.find(server).state in DOWN:
             await self._pool.get(server)  # raises, saying why, unless it is back
-        return [each.said for each in provider.list_resources()]
+        return [each.view for each in provider.list_resources()]
 
     async def read_resource(self, server: str, uri: str) -> Sequence[ResourceContent]:
         result = await (await self._connected(server)).read_resource(uri)

@@ -44,14 +44,14 @@ def incoming(result: bytes) -> ForeignCompletion:
     fitting = [raw for raw in told if len(bytes(raw)) <= MAX_VALUE_BYTES][:MAX_COMPLETIONS]
     values = [msgspec.json.decode(raw, type=str) for raw in fitting]
     members = relay.told_of(result)
-    whole = {**_said(members), "values": fitting}
+    whole = {**_without_false_counts(members), "values": fitting}
     if len(fitting) < len(told):
         whole["hasMore"] = True
     return ForeignCompletion(values, _encode({**members, "completion": whole}))
 
 
-def _said(members: Mapping[str, Raw]) -> dict[str, Any]:
-    """Without counts that are none: some say `null` of what they should leave out. The values are told all the same."""
+def _without_false_counts(members: Mapping[str, Raw]) -> dict[str, Any]:
+    """A completion without counts that are none: some say `null` of what they should leave out."""
     said = _object.decode(members.get("completion", b"{}"))
     return {key: value for key, value in said.items() if key not in _COUNTS or _is_one(key, value)}
 

@@ -129,7 +129,7 @@ class ServerProvider:
         if notification.method == "notifications/progress":
             self._calls.following.progressed(notification.params)
         elif notification.method == "notifications/message":
-            self._said(notification.params, upstream or self._upstream, stream)
+            self._pass_on_log_message(notification.params, upstream or self._upstream, stream)
         elif notification.method == "notifications/elicitation/complete":
             from clawft.provider.server.question import questions  # few send a person anywhere
 
@@ -139,8 +139,8 @@ class ServerProvider:
         if self._changes is not None:
             self._changes.elicitation_completed(id)
 
-    def _said(self, params: bytes, upstream: Upstream, stream: int | None) -> None:
-        """To the call it belongs to; else to the conversations of the only principal that uses this server."""
+    def _pass_on_log_message(self, params: bytes, upstream: Upstream, stream: int | None) -> None:
+        """To the call that it belongs to; else to the conversations of the only principal that uses this server."""
         from clawft.provider.server import log_messages  # few say anything
 
         said = log_messages.read_said(params)

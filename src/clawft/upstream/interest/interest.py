@@ -76,7 +76,7 @@ class Interest:
         self.refused: dict[str, ClawftError] = {}
         """Resources the server will not tell of, and why."""
         self.version = 0
-        self._told = 0
+        self._told_version = 0
         self._held = False
         self._in_vain = 0.0
         """Seconds that somebody has waited, and it took no note: until it does, nobody waits with no more patience."""
@@ -176,9 +176,9 @@ class Interest:
         self._held = False
         self._progress.set()
 
-    def told(self, version: int, heard: bool = True) -> None:
-        """`heard`: as far as one can see the server has taken note."""
-        self._told = version
+    def mark_told(self, version: int, heard: bool = True) -> None:
+        """The server was told this version of what is wanted. `heard`: as far as one can see it has taken note."""
+        self._told_version = version
         self._in_vain = 0.0 if heard else math.inf
         self._progress.set()
 
@@ -196,7 +196,7 @@ class Interest:
         wanted = self.version
         try:
             async with asyncio.timeout(seconds):
-                while self._held and self._told < wanted and self._in_vain < seconds:
+                while self._held and self._told_version < wanted and self._in_vain < seconds:
                     self._progress.clear()
                     await self._progress.wait()
         except TimeoutError:

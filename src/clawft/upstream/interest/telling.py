@@ -38,7 +38,7 @@ async def _keep(teller: Subscriptions | ListenStream, interest: Interest) -> Non
         while True:
             version = interest.version
             heard = await teller.tell()
-            interest.told(version, heard)
+            interest.mark_told(version, heard)
             await teller.wait(version)
     finally:
         interest.end()

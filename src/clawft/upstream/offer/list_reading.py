@@ -32,7 +32,7 @@ MAX_TOLD_CHARS = 100
 TOOL_BYTES = 450
 """What a tool takes in memory beside its definition: its names, and its place in every table."""
 ITEM_BYTES = 200
-"""The same for a prompt or a resource."""
+"""What a prompt or a resource takes in memory beside its definition."""
 WORTH_BYTES = 16 * 1024
 """With less room than that a list is not asked for: it may be large, and of no use."""
 TURN_SECONDS = 0.05
@@ -152,7 +152,7 @@ class ListReading(Generic[T]):
         try:
             item = self._read(wire)
         except (msgspec.DecodeError, RecursionError) as wrong:
-            self._pass_over(f"an entry of its {self._part} was left out: {_told(wire, wrong)}")
+            self._pass_over(f"an entry of its {self._part} was left out: {_why_left_out(wire, wrong)}")
             return None
         return self._before.get(wire_of(item), item)
 
@@ -223,17 +223,17 @@ def _misnamed(tool: str) -> str:
     return "has the name of a method of the protocol" if tool in METHODS else ""
 
 
-def _told(wire: bytes, wrong: Exception) -> str:
+def _why_left_out(wire: bytes, wrong: Exception) -> str:
     """A text in the place of an entry may say itself why it is there, see `salvage`."""
     from clawft.wire.jsonrpc.salvage import name_in  # most entries can be read
 
-    if wire.endswith(_TOLD) and len(wire) <= 2 * MAX_TOLD_CHARS:
+    if wire.endswith(_TOO_DEEP) and len(wire) <= 2 * MAX_TOLD_CHARS:
         return msgspec.json.decode(wire, type=str)
     name = name_in(wire).decode()
     return f"{name}: {wrong}" if name else str(wrong)
 
 
-_TOLD = b' is nested too deeply"'
+_TOO_DEEP = b' is nested too deeply"'
 
 
 def _passed_on(wire: bytes) -> bytes:
@@ -273,7 +273,7 @@ def read_resource(raw: bytes) -> ForeignResource:
 
 
 def read_template(raw: bytes) -> ForeignTemplate:
-    from clawft.wire.resources_and_prompts import ResourceTemplate  # as above
+    from clawft.wire.resources_and_prompts import ResourceTemplate  # most servers have no templates
 
     check_legible(raw)
     wire, view = read_mended(raw, ResourceTemplate)
@@ -281,7 +281,7 @@ def read_template(raw: bytes) -> ForeignTemplate:
 
 
 def read_prompt(raw: bytes) -> ForeignPrompt:
-    from clawft.wire.resources_and_prompts import Prompt  # as above
+    from clawft.wire.resources_and_prompts import Prompt  # most servers have no prompts
 
     check_legible(raw)
     wire, view = read_mended(raw, Prompt)

@@ -134,7 +134,7 @@ def _is_unknown(failed: ClawftError) -> bool:
 
 
 def recalled(written: RememberedOffer, server: str, place: RoomPlace) -> ServerOffer:
-    """The same as it was written down, as far as there is room for it now."""
+    """What a server offered when it was written down, as far as there is room for it now."""
     readings = ListReadings(server, place, Era(written.era), NOTHING, tasks=written.tasks)
     readings.tools.take_at_once(written.tools)
     readings.prompts.take_at_once(written.prompts)

@@ -18,15 +18,15 @@ def declared(spec: UpstreamSpec) -> dict[str, Any]:
 
     What the agent of a call cannot do is refused when it is asked.
     """
-    return _told(spec, _ALL, {"listChanged": True})
+    return _capabilities(spec, _ALL, {"listChanged": True})
 
 
 def declared_for(spec: UpstreamSpec, agent: Capabilities) -> dict[str, Any]:
     """To a stateless server, with each call: what this agent can do and the server may ask. Roots we always have."""
-    return _told(spec, agent, {})
+    return _capabilities(spec, agent, {})
 
 
-def _told(spec: UpstreamSpec, can: Capabilities, roots: Mapping[str, Any]) -> dict[str, Any]:
+def _capabilities(spec: UpstreamSpec, can: Capabilities, roots: Mapping[str, Any]) -> dict[str, Any]:
     told: dict[str, Mapping[str, Any]] = {}
     if "roots" in spec.asks:
         told["roots"] = roots

@@ -24,7 +24,7 @@ from clawft.wire import meta as metas
 from clawft.wire.jsonrpc.messages import Failure, Response
 from clawft.wire.revisions import HANDSHAKE, NEWEST_HANDSHAKE, STATELESS
 
-CONNECT_SECONDS = 30.0
+HANDSHAKE_SECONDS = 30.0
 PROBE_SECONDS = 10.0
 
 NO_SUCH_FORM = (400, 404, 405, 406, 415, 422, 500, 501)
@@ -124,7 +124,7 @@ class Introduction:
             {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": self._capabilities, "clientInfo": CLIENT_INFO}
         )
         hello = OutgoingRequest("initialize", params)
-        answer = await self._link.request(hello, Patience("initialize", CONNECT_SECONDS))
+        answer = await self._link.request(hello, Patience("initialize", HANDSHAKE_SECONDS))
         if isinstance(answer, Failure):
             raise answer.read()
         peer = read_initialize(answer.result)

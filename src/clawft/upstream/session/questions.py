@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from clawft.errors import INTERNAL_ERROR, INVALID_PARAMS, Busy, ClawftError, JsonRpcFailure
 from clawft.link.base import Link
-from clawft.link.share.load import LARGE, QUESTIONS, Load
+from clawft.link.share.load import COUNTED_BYTES, QUESTIONS, Load
 from clawft.wire.jsonrpc import writing
 from clawft.wire.jsonrpc.messages import Notification, Request
 
@@ -27,7 +27,7 @@ class Questions:
         self._answering = answering
         self._open: dict[bytes, asyncio.Task[None]] = {}
         self.refused = 0
-        """So far."""
+        """Questions of this server that we would not answer, so far."""
 
     def take(self, request: Request, stream: int | None) -> None:
         if request.id in self._open:
@@ -60,7 +60,7 @@ class Questions:
         if len(self._open) >= MAX_QUESTIONS:
             return None
         try:
-            return Load(QUESTIONS, size if size > LARGE else 0, str(id(self)))
+            return Load(QUESTIONS, size if size > COUNTED_BYTES else 0, str(id(self)))
         except Busy:
             return None
 

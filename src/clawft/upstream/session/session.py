@@ -175,7 +175,7 @@ class Session:
         return self._mirrors.learn(tools, bytes) if self.mirrors_arguments else tools
 
     def learn(self, tools: list[Tool]) -> list[Tool]:
-        """The same of tools that were read."""
+        """Those of its tools that can be called; over stateless HTTP their header annotations are known from now on."""
         return self._mirrors.learn(tools, lambda tool: tool.wire) if self.mirrors_arguments else tools
 
     @property

@@ -44,7 +44,7 @@ def unpack(line: bytes) -> list[bytes]:
 
 
 def unpacked(line: bytes) -> list[bytes]:
-    """The same; none if there is something wrong with it."""
+    """The messages that a server has sent together; none if there is something wrong with them."""
     try:
         return unpack(line) if is_batch(line) else []
     except WireError:

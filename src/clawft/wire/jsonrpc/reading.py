@@ -81,7 +81,7 @@ def _with_its_own_id(message: Message, line: bytes) -> Message:
 
 
 def decode_large(room: BytesIO) -> Message:
-    """The same for a long line that nobody else has: the result of a usual answer is left where it is."""
+    """What `decode` gives for a long line that nobody else has: the result of a usual answer is left where it is."""
     line = room.getvalue()
     found = _find_result(line)
     if found is None:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct
 
 from clawft.errors import ClawftError
-from clawft.wire.inplace import LARGE, enclosed
+from clawft.wire.inplace import INPLACE_BYTES, enclosed
 from clawft.wire.jsonrpc.messages import NULL, JsonRpcError, copied
 from clawft.wire.visible import make_visible
 
@@ -23,7 +23,7 @@ _encode = msgspec.json.encode
 
 def result(id: bytes, payload: bytes) -> bytes:
     size = len(payload)
-    if size < LARGE:
+    if size < INPLACE_BYTES:
         return copied((_BEFORE_ID, id, b',"result":', payload, b"}"))
     room = BytesIO(payload)
     del payload  # see `inplace`
@@ -65,7 +65,7 @@ def request_as(id: bytes, method: str, params: bytes = b"") -> bytes:
         return request_of(id, after_id(method))
     head = (_BEFORE_ID, id, b',"method":', _encode(method), b',"params":')
     size = len(params)
-    if size < LARGE:
+    if size < INPLACE_BYTES:
         return copied((*head, params, b"}"))
     room = BytesIO(params)
     del params  # see `inplace`

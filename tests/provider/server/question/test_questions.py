@@ -569,14 +569,16 @@ async def test_what_goes_wrong_with_a_task_at_its_server_is_told_as_for_every_ca
     async with house(tmp_path, table("slow"), ways=ways) as mine, pipe(mine.gateway) as caller:
         id = (await caller.call("slow__take", modern(FOLLOWS)))["result"]["taskId"]
 
-        async def told(wrong: ClawftError) -> Json:
+        async def error_of(wrong: ClawftError) -> Json:
             ways.last("slow").answers[method] = wrong
             return (await caller.ask(method, modern(FOLLOWS, taskId=id)))["error"]
 
-        assert "sesame" not in str(await told(JsonRpcFailure(-32000, "sesame-of-slow is no good", "sesame-of-slow")))
-        assert "sesame" not in str(await told(JsonRpcFailure(-32602, "sesame-of-slow is no good")))
+        assert "sesame" not in str(
+            await error_of(JsonRpcFailure(-32000, "sesame-of-slow is no good", "sesame-of-slow"))
+        )
+        assert "sesame" not in str(await error_of(JsonRpcFailure(-32602, "sesame-of-slow is no good")))
         for wrong in (MessageTooLong("too long"), RequestTimeout(method, 5)):
-            error = await told(wrong)
+            error = await error_of(wrong)
             assert (error["code"], error["message"].startswith("slow: ")) == (-32603, True)
 
 

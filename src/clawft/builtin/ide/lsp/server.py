@@ -305,7 +305,7 @@ class LspServer:
 
 
 def _whole(setting: Any) -> Any:
-    """The same settings, for all files."""
+    """The settings, with reports asked for on all files."""
     if not isinstance(setting, dict):
         return setting
     found: dict[str, Any] = {key: _whole(value) for key, value in setting.items()}  # pyright: ignore[reportUnknownVariableType]  # settings are JSON

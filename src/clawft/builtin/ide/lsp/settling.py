@@ -12,7 +12,7 @@ from clawft.builtin.ide.lsp.messages import PublishedDiagnostics
 QUIET_SECONDS = 0.3
 """A server that says nothing for this long has settled, where it does not tell versions."""
 QUIET_EVERYWHERE_SECONDS = 1.0
-"""The same for all files together: between two of them a server may take a moment."""
+"""A server silent for this long has settled on all files together: between two of them it may take a moment."""
 MAX_WORKING = 1_000
 """Pieces of work that a server tells of at a time; of more we do not know when they end."""
 
