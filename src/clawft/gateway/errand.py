@@ -24,7 +24,7 @@ _clock = time.perf_counter
 Shape = Callable[[Reply], bytes]
 """The bare result in the caller's dialect."""
 Follow = Callable[[Callable[[], Awaitable[Reply]]], Work]
-"""The same for a reply that has to be waited for."""
+"""The bare result, as work for a worker: of a reply that has to be waited for."""
 
 
 class Errands:

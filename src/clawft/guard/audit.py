@@ -28,9 +28,9 @@ MAX_WAITING = 20_000
 PATIENCE_SECONDS = 0.2
 """How long a batch waits for somebody who holds the journal, before it is joined by the next and tries again."""
 BURST_SECONDS = 10.0
-"""The same where no more lines can be held."""
+"""How long a batch waits where no more lines can be held."""
 LAST_SECONDS = 0.7
-"""The same at the end, where calls and servers have had their time and a second is left."""
+"""How long the last batch waits, where calls and servers have had their time and a second is left."""
 
 log = logging.getLogger("clawft.audit")
 

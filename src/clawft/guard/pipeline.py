@@ -90,7 +90,7 @@ class Pipeline:
         return step
 
     def shortcut(self, applying: Sequence[bool], start: StartErrand) -> Shortcut | None:
-        """The same way without a task, for calls that all guards let pass at once; None if one never says so."""
+        """The way down without a task, for calls that all guards let pass at once; None if one never says so."""
         passes: list[Callable[[Call], bool]] = []
         finish: Finish = _as_it_is
         witness: Witness = _NOBODY

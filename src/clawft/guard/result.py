@@ -107,7 +107,7 @@ class ResultGuard(ReplyGuard, ContentsGuard):
         return _rebuilt(reply, members, shortened)
 
     def _shorten_blocks(self, call: Call, content: list[Block]) -> list[Block]:
-        """The same list if everything fits."""
+        """What fits, with a note about the rest; the very list that came if everything does."""
         texts = [_text_of(block) for block in content]
         if sum(map(len, texts)) <= self._limit:
             return content
@@ -219,7 +219,7 @@ def _fitting(content: Sequence[Block], texts: Sequence[Text], limit: int) -> tup
 
 
 def _with_text(block: Block, text: bytes) -> Block:
-    """The same block with another text where `_text_of` found one."""
+    """A block with another text where `_text_of` found one."""
     spelled = Raw(msgspec.json.encode(text.decode()))
     resource = _resource_in(block)
     if resource is None:

@@ -29,7 +29,7 @@ class BesideUse(Struct, frozen=True):
 
 
 def unasked(caller: Caller) -> Caller:
-    """The same caller where no question can be put: what would have to be asked about is refused."""
+    """The caller as one whom no question can be put to: what would have to be asked about is refused."""
     return msgspec.structs.replace(caller, capabilities=Capabilities())
 
 

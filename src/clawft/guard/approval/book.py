@@ -47,7 +47,7 @@ class _Document(Struct):
 
 
 class _UnreadDocument(Struct):
-    """The same, before anybody knows how many there are: a million small ones would take all memory there may be.
+    """The document while its approvals are only counted: a million small ones, read, would take all memory there is.
 
     What lacks either is some other JSON, and no book without approvals. What a later weft may leave out is not known.
     """
@@ -68,7 +68,7 @@ class Approvals:
         self._stamp: Stamp | None = None
         self._by_server: dict[str, list[Approval]] = {}
         self._by_tool: dict[tuple[str, str], list[Approval]] = {}
-        """The same again, to find those of one tool; globs, which may be about any, stand below `ANY_TOOL`."""
+        """To find those of one tool; globs, which may be about any, stand below `ANY_TOOL`."""
         self._since, self._until = float("-inf"), float("inf")
         """While the clock says something between these, the same approvals hold."""
         self._seen = False
