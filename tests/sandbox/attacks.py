@@ -14,9 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 
 KEYCTL = {"x86_64": 250, "aarch64": 219}
+CLONE = {"x86_64": 56, "aarch64": 220}
+CLONE3 = 435
 IO_URING_SETUP = 425
+PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 PIDFD_SEND_SIGNAL = 424
 PTRACE_ATTACH, PTRACE_DETACH = 16, 17
+NEW_USERS, NEW_MOUNTS, DETACH = 0x10000000, 0x00020000, 2
 
 
 def read(path: str) -> None:
@@ -155,10 +159,43 @@ def connect_abstract(name: str) -> None:
 def uncover(folder: str) -> None:
     """Take away what covers a folder, from a namespace of one's own too."""
     libc = ctypes.CDLL(None, use_errno=True)
-    libc.umount2(folder.encode(), 2)
-    libc.unshare(0x10000000 | 0x00020000)
-    libc.umount2(folder.encode(), 2)
+    libc.umount2(folder.encode(), DETACH)
+    libc.unshare(NEW_USERS | NEW_MOUNTS)
+    libc.umount2(folder.encode(), DETACH)
     assert os.listdir(folder)
+
+
+def move_from_below(folder: str, name: str) -> None:
+    """What is mounted on a folder keeps that in its place, but only for those who see the mount: so give up all of
+    them, in a view of one's own, and keep hold of the folder around it.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    held = os.open(folder, os.O_RDONLY)
+    libc.unshare(NEW_USERS | NEW_MOUNTS)
+    libc.mount(b"tmpfs", b"/tmp", b"tmpfs", 0, None)
+    os.chdir("/tmp")
+    libc.syscall(PIVOT_ROOT[os.uname().machine], b".", b".")
+    libc.umount2(b".", DETACH)
+    os.rename(name, f"{name}-moved", src_dir_fd=held, dst_dir_fd=held)
+
+
+def own_mounts(call: str) -> None:
+    """By each call that makes such a view."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    made = libc.unshare(NEW_USERS | NEW_MOUNTS) if call == "unshare" else _cloned(libc, call)
+    assert made == 0
+
+
+def _cloned(libc: ctypes.CDLL, call: str) -> int:
+    """0 if there was such a child."""
+    if call == "clone":
+        child = libc.syscall(CLONE[os.uname().machine], NEW_USERS | NEW_MOUNTS | signal.SIGCHLD, 0, 0, 0, 0)
+    else:
+        told = (ctypes.c_uint64 * 8)(NEW_USERS | NEW_MOUNTS, 0, 0, 0, signal.SIGCHLD)
+        child = libc.syscall(CLONE3, told, ctypes.sizeof(told))
+    if child == 0:
+        os._exit(0)
+    return os.waitpid(child, 0)[1] if child > 0 else -1
 
 
 def keys() -> None:

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from clawft.sandbox.bounds import SandboxTable
-from clawft.sandbox.cell import Cell
+from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.pinned_file import PinnedFile
 from clawft.sandbox.probe import Means, probe
 from clawft.upstream.cells import Cells
@@ -77,17 +77,21 @@ class House:
         how = self.cell(level, setting, argv, folder).start(
             argv, os.path.realpath(folder), env, own_pipes=level == "bwrap", pinned=pinned
         )
-        return subprocess.run(
+        with subprocess.Popen(
             how.argv,
             env=dict(how.env),
             cwd=folder,
             pass_fds=how.descriptors,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=RUN_S,
-            check=False,
-        )
+        ) as process:
+            for descriptor in how.descriptors:
+                os.close(descriptor)
+            let_in(how)
+            said, complained = process.communicate(timeout=RUN_S)
+        return subprocess.CompletedProcess(how.argv, process.returncode, said, complained)
 
     def attack(self, level: str, *what: str, setting: str | SandboxTable = "auto") -> bool:
         """Whether it got through."""
@@ -95,6 +99,13 @@ class House:
         through, held = ran.stdout.strip() == "through", ran.stderr.startswith("held: ")
         assert through != held, ran  # it ran at all
         return through
+
+
+def let_in(how: CellStart) -> None:
+    """Whoever waits behind the walls of this cell, if they stand."""
+    if how.gate is not None:
+        assert how.gate.wrong() == ""
+        how.gate.close()
 
 
 def programs(folder: Path, *without: str) -> Path:

@@ -7,13 +7,15 @@ import secrets
 import socket
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
 from clawft.link.process import Launch, start
+from clawft.sandbox import seccomp
 from clawft.sandbox.bounds import SandboxTable
 from clawft.sandbox.group import end
 from clawft.upstream.cells import most_memory
@@ -337,6 +339,30 @@ def test_abstract_sockets_are_out_of_reach_where_the_kernel_can(house: House) ->
 def test_what_covers_a_secret_cannot_be_taken_away(house: House, level: str) -> None:
     assert house.attack("free", "uncover", str(house.home / ".ssh"))
     assert not house.attack(level, "uncover", str(house.home / ".ssh"))
+
+
+@requirement("POOL-22")
+def test_what_is_mounted_somewhere_is_not_moved_from_where_it_is_not(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What decides later runs is bound to its own place: moved away, it would make room for another."""
+    hooks = house.workspace / ".git" / "hooks"
+    hooks.mkdir(parents=True)
+    assert not house.attack("bwrap", "move_from_below", str(hooks.parent), hooks.name)
+    assert hooks.is_dir()
+    monkeypatch.setattr(seccomp, "program", partial(_filter_of_the_free, seccomp.program))
+    assert house.attack("bwrap", "move_from_below", str(hooks.parent), hooks.name)
+
+
+def _filter_of_the_free(program: Callable[..., bytes], machine: str, *, network: bool, walled: bool) -> bytes:
+    return program(machine, network=network, walled=not walled)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("call", ["unshare", "clone", "clone3"])
+def test_behind_a_wall_nobody_has_mounts_of_their_own(house: House, call: str) -> None:
+    assert house.attack("free", "own_mounts", call)
+    assert not house.attack("bwrap", "own_mounts", call)
 
 
 @requirement("POOL-22")

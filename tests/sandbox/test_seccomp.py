@@ -9,13 +9,20 @@ from clawft.sandbox.landlock import STAND_IN, naming_tender
 from clawft.sandbox.seccomp import AT_SOMEBODY, INTO_SOMEBODY, MACHINES, NETWORK, NEVER, TENDER, program
 from tests.requirements import requirement
 
-ALLOW, REFUSE = 0x7FFF0000, 0x00050001
+ALLOW, REFUSE, UNKNOWN = 0x7FFF0000, 0x00050001, 0x00050026
 AF_VSOCK, AF_PACKET = 40, 17
 US, OUR_GROUP, ANOTHER = 1234, -1200, 4321
 
 
 def verdict(steps: bytes, call: int, arguments: Sequence[int] = (), audit: int = 0) -> bool:
     """Whether the call is let through."""
+    found = returned(steps, call, arguments, audit)
+    assert found in (ALLOW, REFUSE)
+    return found == ALLOW
+
+
+def returned(steps: bytes, call: int, arguments: Sequence[int], audit: int) -> int:
+    """What the filter tells the kernel to do."""
     data = struct.pack("=IIQ6Q", call, audit, 0, *(each & 0xFFFFFFFF for each in (*arguments, *[0] * 6)[:6]))
     accumulator = at = 0
     while True:
@@ -33,8 +40,7 @@ def verdict(steps: bytes, call: int, arguments: Sequence[int] = (), audit: int =
             case 0x54:
                 accumulator &= value
             case 0x06:
-                assert value in (ALLOW, REFUSE)
-                return value == ALLOW
+                return int(value)
             case _:
                 raise AssertionError(f"an unknown step: {code:#x}")
 
@@ -76,6 +82,24 @@ def test_nobody_gets_into_the_first_process_behind_a_wall(machine: str) -> None:
         for call, place in INTO_SOMEBODY.items():
             into = [verdict(steps, known.calls[call], (*[9] * place, who), known.audit) for who in (1, 2, ANOTHER)]
             assert into == [not walled, True, True], call
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("walled", [True, False])
+def test_nobody_behind_a_wall_has_mounts_of_their_own(machine: str, walled: bool) -> None:
+    known = MACHINES[machine]
+    steps = program(machine, network=True, walled=walled)
+
+    def answer(call: str, *arguments: int) -> int:
+        return returned(steps, known.calls[call], arguments, known.audit)
+
+    new_users, new_mounts, thread = 0x10000000, 0x00020000, 0x003D0F00
+    for call in ("unshare", "clone"):
+        assert answer(call, new_users | new_mounts) == (REFUSE if walled else ALLOW)
+        assert [answer(call, flags) for flags in (0, new_users, thread)] == [ALLOW] * 3
+    assert answer("setns", 3, 0) == (REFUSE if walled else ALLOW)
+    assert answer("clone3") == (UNKNOWN if walled else ALLOW)
 
 
 @requirement("POOL-22")

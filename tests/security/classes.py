@@ -485,4 +485,16 @@ ATTACKS = (
         ),
         "security/test_talked_into.py::test_without_that_rule_it_is_done",
     ),
+    Attack(
+        45,
+        "walls that are moved while they are built, or from below",
+        (
+            "sandbox/test_walls.py::test_whoever_swaps_a_folder_for_a_link_opens_no_secret",
+            "sandbox/test_walls.py::test_so_is_a_command_a_few_times",
+            "sandbox/test_walls.py::test_nor_does_landlock_open_what_a_link_leads_to",
+            "sandbox/test_attacks.py::test_behind_a_wall_nobody_has_mounts_of_their_own",
+            "sandbox/test_attacks.py::test_what_is_mounted_somewhere_is_not_moved_from_where_it_is_not",
+        ),
+        "sandbox/test_walls.py::test_without_a_look_at_the_walls_it_is_open",
+    ),
 )

@@ -25,6 +25,8 @@ from clawft.sandbox.probe import leash, memory_limit
 DRAIN_S = 1.0
 """How long a pipe may stay open once the group is dead: a process that left the group can hold it."""
 PROBE_S = 5.0
+TRIES = 3
+"""How often a command is started whose cell was tampered with while it was built."""
 KEPT_VARIABLES = ("PATH", "HOME", "LANG")
 DEFAULT_VARIABLES = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 
@@ -77,6 +79,16 @@ async def run(start: ProcessStart, stdout: Hear, stderr: Hear) -> ProcessExit:
 
     For whoever holds one of the `command_places`.
     """
+    for _ in range(TRIES - 1):
+        try:
+            return await _run_in_cell(start, stdout, stderr)
+        except SpawnFailed as failed:  # nothing of it ran
+            if not failed.passing:
+                raise
+    return await _run_in_cell(start, stdout, stderr)
+
+
+async def _run_in_cell(start: ProcessStart, stdout: Hear, stderr: Hear) -> ProcessExit:
     how = await _how(start)
     try:
         with _way_out(how, stderr):
@@ -89,6 +101,7 @@ async def _run(start: ProcessStart, how: CellStart, stdout: Hear, stderr: Hear) 
     pipes = _Pipes({_STDOUT: stdout, _STDERR: stderr})
     child = _begin(start, how, pipes)
     try:
+        await child.let_in()
         await pipes.listen()
         await pipes.feed(child.pipes.stdin, start.stdin)
         timed_out = await _until_done(child, pipes, start.timeout_s)
@@ -125,6 +138,10 @@ def _begin(start: ProcessStart, how: CellStart, pipes: "_Pipes") -> Child:
                 bufsize=0,
                 pass_fds=how.descriptors,
             )
+    except BaseException:
+        if how.gate is not None:
+            how.gate.drop()
+        raise
     finally:
         for descriptor in how.descriptors:
             os.close(descriptor)

@@ -25,6 +25,7 @@ from clawft.errors import SpawnFailed, quoted
 from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.group import ask_to_end, end, signal_group
 from clawft.sandbox.probe import leash
+from clawft.sandbox.walls import moved
 
 if TYPE_CHECKING:  # only servers of a workspace have some
     from clawft.sandbox.pinned_file import PinnedFile
@@ -99,6 +100,7 @@ class Child:
         self._walled = how.walled
         self._tended = how.tended
         self._temporary = how.temporary
+        self._gate = how.gate
         self._loop = asyncio.get_running_loop()
         self.sandbox = ""
         """Which one it runs in, in one line."""
@@ -131,6 +133,21 @@ class Child:
 
         door = Door(handed, hosts, lambda refused: self.hear(f"sandbox: {refused}\n".encode()))
         self.ended.add_done_callback(lambda _: door.close())
+
+    async def let_in(self) -> None:
+        """Before it does anything. Raises SpawnFailed, and it is gone, if its cell is not what it was meant to be."""
+        gate, self._gate = self._gate, None
+        if gate is None:
+            return
+        try:
+            wrong = await asyncio.to_thread(gate.wrong)
+            if wrong:
+                raise moved(wrong)
+        except BaseException:
+            self.kill_group()
+            raise
+        finally:
+            gate.close()
 
     def why_ended(self) -> str:
         """Exit status and last words, for an error."""
@@ -253,6 +270,8 @@ def _spawn(how: CellStart, launch: Launch, said: Said | None) -> Child:
     except (OSError, ValueError) as failed:  # ValueError: a NUL in an argument or a variable
         if how.handed is not None:
             how.handed.close()
+        if how.gate is not None:
+            how.gate.drop()
         for descriptor in how.ends or ():
             os.close(descriptor)
         raise _not_started(launch.command, failed) from None

@@ -70,6 +70,7 @@ class StreamLink:
         self._incoming = incoming
         self._lost = lost
         self.child = child = start(self._launch, self._said)
+        await child.let_in()
         self._launch = replace(self._launch, pinned=())  # what is in its scripts may be much, and is needed once
         pipes = child.pipes
         grow(*(pipe.fileno() for pipe in (pipes.stdin, pipes.stdout) if pipe is not None))

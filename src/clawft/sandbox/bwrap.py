@@ -45,6 +45,11 @@ def given(place: str, mode: int, descriptor: int) -> tuple[str, ...]:
     return ("--perms", f"{mode:04o}", "--ro-bind-data", str(descriptor), place)
 
 
+def waiting(told: int, waits: int) -> tuple[str, ...]:
+    """It tells who its child is, and lets it wait behind the walls before it becomes the command."""
+    return ("--info-fd", str(told), "--block-fd", str(waits))
+
+
 def _mount(rule: PathRule, sized: bool) -> Iterable[str]:
     path = rule.path
     match rule.access:

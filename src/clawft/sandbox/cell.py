@@ -19,6 +19,7 @@ from clawft.sandbox.bounds import ANY_HOST, NAME_LOOKUP, RUNNING, Bounds, PathRu
 from clawft.sandbox.probe import Means, hard_limit, tasks_among_all
 from clawft.sandbox.settled_rules import settled
 from clawft.sandbox.split_folder import taken_apart
+from clawft.sandbox.walls import Gate, walls_of
 
 if TYPE_CHECKING:  # only servers of a workspace have some
     from clawft.sandbox.pinned_file import PinnedFile
@@ -69,6 +70,8 @@ class CellStart(Struct, frozen=True):
     handed: socket.socket | None = None
     """Where the way out of it will come from."""
     hosts: tuple[str, ...] = ()
+    gate: Gate | None = None
+    """Where it waits until its walls were looked at."""
 
 
 class Cell(Struct, frozen=True):
@@ -145,10 +148,16 @@ class Cell(Struct, frozen=True):
                 passed.append(readable(file.content))
                 shape += bwrap.given(file.place, file.mode, passed[-1])
         shape += [word for name, value in steering.items() for word in ("--setenv", name, value)]
+        walls = walls_of(bounds, (file.place for file in pinned if file.content is not None))
+        gate = Gate(walls) if walls else None
+        if gate is not None:
+            waiting = [out_of_the_way(descriptor) for descriptor in gate.descriptors]
+            passed += waiting
+            shape += bwrap.waiting(*waiting)
         passed.append(readable(zero_ended(shape)))  # and so not in everybody's `ps`
         away, inside = self._around_the_wall(own_pipes and pipes.are_kept(env))
         before = [*away, self.means.bwrap, "--args", str(passed[-1]), "--", *inside]
-        found = CellStart((*before, *argv), env, tuple(passed), walled=True)
+        found = CellStart((*before, *argv), env, tuple(passed), walled=True, gate=gate)
         return with_door(found, len(before), bounds.network) if bounds.some_hosts else found
 
     def _around_the_wall(self, own_pipes: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -128,6 +128,8 @@ def _allow(ruleset: int, path: str, access: int, known: int) -> None:
     except OSError:
         return  # gone, or not ours to see
     try:
+        if os.readlink(f"/proc/self/fd/{parent}") != path:
+            return  # somebody put a link on the way to it
         allowed = access & known if os.path.isdir(path) else access & known & OF_FILES
         rule = PathBeneath(allowed, parent)
         call(ADD_RULE, ruleset, PATH_BENEATH, ctypes.byref(rule), 0)

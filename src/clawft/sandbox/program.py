@@ -79,13 +79,14 @@ def _path_in(argument: str, cwd: str, workspace: str) -> str:
     if os.sep not in path or "://" in path:
         return ""
     whole = os.path.join(cwd, path)
-    return "" if leads_out(whole, workspace) else os.path.realpath(whole)
+    real = os.path.realpath(whole)  # once: somebody may put a link there meanwhile
+    return "" if leads_out(whole, real, workspace) else real
 
 
-def leads_out(path: str, workspace: str) -> bool:
+def leads_out(path: str, real: str, workspace: str) -> bool:
     """It looks as if it lay in the workspace, and does not."""
     seems = bool(workspace) and is_within(os.path.normpath(path), workspace)
-    return seems and not is_within(os.path.realpath(path), workspace)
+    return seems and not is_within(real, workspace)
 
 
 def _beside(file: str, home: str) -> tuple[str, ...]:

@@ -23,27 +23,31 @@ class Machine(Struct, frozen=True):
 X86 = Machine(
     0xC000003E,
     {
-        "acct": 163, "add_key": 248, "bpf": 321, "delete_module": 176, "finit_module": 313, "init_module": 175,
+        "acct": 163, "add_key": 248, "bpf": 321, "clone": 56, "clone3": 435,
+        "delete_module": 176, "finit_module": 313, "init_module": 175,
         "io_uring_setup": 425, "ioprio_set": 251, "kexec_file_load": 320, "kexec_load": 246, "keyctl": 250, "kill": 62,
         "open": 2, "open_by_handle_at": 304, "openat": 257, "openat2": 437, "perf_event_open": 298, "pidfd_open": 434,
         "pidfd_send_signal": 424, "prlimit64": 302, "process_vm_readv": 310, "process_vm_writev": 311,
         "ptrace": 101, "reboot": 169, "request_key": 249, "rt_sigqueueinfo": 129,
         "rt_tgsigqueueinfo": 297, "sched_setaffinity": 203, "sched_setattr": 314, "sched_setparam": 142,
-        "sched_setscheduler": 144, "setpriority": 141, "socket": 41, "swapon": 167, "tgkill": 234, "tkill": 200,
-        "truncate": 76, "userfaultfd": 323,
+        "sched_setscheduler": 144, "setns": 308, "setpriority": 141, "socket": 41,
+        "swapon": 167, "tgkill": 234, "tkill": 200,
+        "truncate": 76, "unshare": 272, "userfaultfd": 323,
     },
 )  # fmt: skip
 ARM = Machine(
     0xC00000B7,
     {
-        "acct": 89, "add_key": 217, "bpf": 280, "delete_module": 106, "finit_module": 273, "init_module": 105,
+        "acct": 89, "add_key": 217, "bpf": 280, "clone": 220, "clone3": 435,
+        "delete_module": 106, "finit_module": 273, "init_module": 105,
         "io_uring_setup": 425, "ioprio_set": 30, "kexec_file_load": 294, "kexec_load": 104, "keyctl": 219, "kill": 129,
         "open_by_handle_at": 265, "openat": 56, "openat2": 437, "perf_event_open": 241, "pidfd_open": 434,
         "pidfd_send_signal": 424, "prlimit64": 261, "process_vm_readv": 270, "process_vm_writev": 271,
         "ptrace": 117, "reboot": 142, "request_key": 218, "rt_sigqueueinfo": 138,
         "rt_tgsigqueueinfo": 240, "sched_setaffinity": 122, "sched_setattr": 274, "sched_setparam": 118,
-        "sched_setscheduler": 119, "setpriority": 140, "socket": 198, "swapon": 224, "tgkill": 131, "tkill": 130,
-        "truncate": 45, "userfaultfd": 282,
+        "sched_setscheduler": 119, "setns": 268, "setpriority": 140, "socket": 198,
+        "swapon": 224, "tgkill": 131, "tkill": 130,
+        "truncate": 45, "unshare": 97, "userfaultfd": 282,
     },
 )  # fmt: skip
 MACHINES: Mapping[str, Machine] = {"x86_64": X86, "aarch64": ARM}
@@ -66,6 +70,9 @@ AT_ALL_OF_A_USER: Mapping[str, int] = {"setpriority": 2, "ioprio_set": 3}
 """Calls that do it to everybody of one user if this is their first argument."""
 INTO_SOMEBODY: Mapping[str, int] = {"ptrace": 1, "process_vm_readv": 0, "process_vm_writev": 0}
 """Calls that look into a process, or change it, and which argument names it."""
+MAKING_NAMESPACES: Mapping[str, int] = {"unshare": 0, "clone": 0}
+"""Calls that make namespaces, and which argument says of what."""
+OF_MOUNTS = 0x00020000
 THE_FIRST = 1
 EVERYBODY = -1
 ITSELF = 0
@@ -80,7 +87,8 @@ Jump = Literal["next", "skip", "allow", "refuse"]
 
 _LOAD, _EQUAL, _RETURN, _AT_LEAST, _HAS, _KEEP = 0x20, 0x15, 0x06, 0x35, 0x45, 0x54
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _ARGUMENT_BYTES = 0, 4, 16, 8
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050001
+_ALLOW, _REFUSE, _UNKNOWN = 0x7FFF0000, 0x00050001, 0x00050026
+"""Refused with EPERM, or with ENOSYS, as by a kernel that does not know the call: then a library takes an older one."""
 _X32 = 0x40000000
 """Numbers from here on are 32-bit calls in 64-bit clothes."""
 
@@ -109,7 +117,8 @@ def program(
     """The filter for this processor; empty where it is not known. Without `network` only local sockets are made, and
     none without `local` either; pairs of them always are.
 
-    `walled`: nobody gets into the first process of its namespace, which is the wall's.
+    `walled`: nobody gets into the first process of its namespace, which is the wall's; and nobody has mounts of their
+    own, where those of the wall could be taken away.
     `spared`: processes, and groups by their negative number, that nothing may be done to; for those who can see them.
     Without `emptying` a file is emptied only by whoever may write to it: at first Landlock did not look at that.
     """
@@ -117,7 +126,7 @@ def program(
     if known is None:
         return b""
     blocks = [_head(known), *([Step(_EQUAL, known.calls[name], yes="refuse")] for name in NEVER)]
-    blocks += _keeping_out_of_the_first(known) if walled else ()
+    blocks += (*_keeping_out_of_the_first(known), *_keeping_the_mounts(known)) if walled else ()
     blocks += _sparing(known, spared) if spared else ()
     blocks += () if emptying else _not_emptying(known)
     families = NETWORK if network else (AF_UNIX,) if local else ()
@@ -138,6 +147,14 @@ def _head(machine: Machine) -> Block:
 def _keeping_out_of_the_first(machine: Machine) -> Iterable[Block]:
     for name, argument in INTO_SOMEBODY.items():
         yield _about(machine.calls[name], argument, Step(_EQUAL, THE_FIRST, yes="refuse"))
+
+
+def _keeping_the_mounts(machine: Machine) -> Iterable[Block]:
+    """What is mounted somewhere cannot be moved away, but only there. What `clone3` is told no filter sees."""
+    for name, argument in MAKING_NAMESPACES.items():
+        yield _about(machine.calls[name], argument, Step(_HAS, OF_MOUNTS, yes="refuse"))
+    yield [Step(_EQUAL, machine.calls["setns"], yes="refuse")]
+    yield (Step(_EQUAL, machine.calls["clone3"], no="skip"), Step(_RETURN, _UNKNOWN))
 
 
 def _sparing(machine: Machine, spared: Sequence[int]) -> Iterable[Block]:

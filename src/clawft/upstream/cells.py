@@ -82,8 +82,9 @@ class Cells:
 
     def _leaves(self, spec: UpstreamSpec) -> bool:
         """Whether its working folder is one that nobody but a file in the workspace, or a link there, says is its."""
-        outside = not is_within(os.path.realpath(spec.cwd), self._workspace)
-        return leads_out(spec.cwd, self._workspace) or (spec.is_local and outside)
+        real = os.path.realpath(spec.cwd)
+        outside = not is_within(real, self._workspace)
+        return leads_out(spec.cwd, real, self._workspace) or (spec.is_local and outside)
 
     def _own(self, spec: UpstreamSpec) -> Path:
         """One of a workspace may be called like any other, and has nothing to do with it."""

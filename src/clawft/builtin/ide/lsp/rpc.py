@@ -122,6 +122,7 @@ class Rpc(asyncio.Protocol):
     async def start(self, command: Sequence[str], folder: str, env: dict[str, str], cell: Cell) -> None:
         try:
             child = start(Launch(command[0], tuple(command[1:]), env, folder, lambda argv, cwd: cell))
+            await child.let_in()
         except SpawnFailed as failed:
             raise IdeFailed(failed.message, hint=failed.hint) from None
         self._child = child

@@ -1,0 +1,172 @@
+"""Do the walls of a cell stand where they were meant to? Looked at when they are built, before the command is let in.
+
+bubblewrap is told of places by their paths, and follows links. Whoever may write to a folder can put a link in place of
+what lies there, between our look and its own: then what is opened, or closed, is another place. So what we meant is
+noted, and has to be what is there: the same file, at this very path, with no link on the way.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from clawft.errors import SpawnFailed
+from clawft.sandbox.bounds import Bounds, PathAccess, is_within
+
+BUILD_SECONDS = 10.0
+"""How long it may take to build them."""
+FIRST_LOOK_SECONDS, POLL_SECONDS = 0.002, 0.0005
+"""Nobody tells when they are built. Before the first look they hardly are; each costs a tenth of a millisecond."""
+_PID = rb'"child-pid": *([0-9]+)'
+_ESCAPED = rb"\\([0-7]{3})"
+_LAST, _UNFINISHED = b" /proc/1/mem ", b" /newroot"
+"""Mount points that all our cells have in the end, and that none has any more."""
+_ENDED = (errno.ENOENT, errno.ESRCH, errno.EINVAL)
+"""What is heard of a process that is gone, or about to be."""
+_OURS: tuple[PathAccess, ...] = ("read", "write")
+_NOT_OURS: tuple[PathAccess, ...] = ("hide", "empty")
+
+
+class Wall(Struct, frozen=True):
+    """What was meant by a rule, as it was when it was decided."""
+
+    path: str
+    access: PathAccess
+    device: int
+    file: int
+    read_only: bool
+    """Was it so before any rule?"""
+
+    def wrong_in(self, root: str) -> str:
+        """Why it is not what is mounted there, seen from this root; empty if it is."""
+        try:
+            seen = look(self.path, root)
+        except OSError as gone:
+            return f"{self.path}: {gone.strerror}"
+        if seen is None:
+            return f"there is a link on the way to {self.path}"
+        is_same = (seen.device, seen.file) == (self.device, self.file)
+        if is_same is not (self.access in _OURS):
+            return f"{self.path} is not what it was"
+        if is_same and seen.read_only is not (self.access == "read" or self.read_only):
+            return f"{self.path} is not where it was"
+        return ""
+
+
+def look(path: str, root: str = "") -> Wall | None:
+    """What is at this path; None if a link is on the way, or in its place. Raises OSError if nothing is there."""
+    descriptor = os.open(root + path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        seen, place = os.fstat(descriptor), os.fstatvfs(descriptor)
+        if stat.S_ISLNK(seen.st_mode) or os.readlink(f"/proc/self/fd/{descriptor}") != path:
+            return None
+    finally:
+        os.close(descriptor)
+    return Wall(path, "read", seen.st_dev, seen.st_ino, bool(place.f_flag & os.ST_RDONLY))
+
+
+def walls_of(bounds: Bounds, given: Iterable[str] = ()) -> tuple[Wall, ...]:
+    """Of all rules about places where somebody else may put something. `given` is put there by us.
+
+    Raises SpawnFailed if somebody does so just now.
+    """
+    writable = {bounds.workspace, *(rule.path for rule in bounds.rules if rule.access == "write")} - {"", "/"}
+    kept = {*given}
+    return tuple(
+        _meant(rule.path, rule.access)
+        for rule in bounds.rules
+        if rule.access in (*_OURS, *_NOT_OURS) and rule.path not in kept and _is_below(rule.path, writable)
+    )
+
+
+def _is_below(path: str, folders: Iterable[str]) -> bool:
+    return any(path != folder and is_within(path, folder) for folder in folders)
+
+
+def _meant(path: str, access: PathAccess) -> Wall:
+    try:
+        seen = look(path)
+    except OSError:
+        seen = None
+    if seen is None:
+        raise moved(f"{path} is not what it was")
+    return Wall(path, access, seen.device, seen.file, seen.read_only)
+
+
+def moved(why: str) -> SpawnFailed:
+    return SpawnFailed(
+        f"it was not started: somebody changes what its sandbox is made of ({why})",
+        hint="try again when nothing else renames files there",
+        passing=True,
+    )
+
+
+class Gate:
+    """Where a command waits until its walls were looked at."""
+
+    def __init__(self, walls: Sequence[Wall]) -> None:
+        self._walls = walls
+        self._told, told = os.pipe()
+        waits, self._opens = os.pipe()
+        self.descriptors = told, waits
+        """For bubblewrap: where it tells of its child, and where that waits."""
+
+    def wrong(self) -> str:
+        """Why nobody may be let in; empty if they may, or if there is nobody any more. Takes some milliseconds."""
+        with open(self._told, "rb") as told:
+            found = re.search(_PID, told.read())
+        if found is None:
+            return ""
+        try:
+            return self._wrong_in(found[1].decode())
+        except OSError as unseen:
+            if unseen.errno in _ENDED:
+                return ""
+            return f"it cannot be looked at: {unseen.strerror}"
+
+    def _wrong_in(self, child: str) -> str:
+        end = time.monotonic() + BUILD_SECONDS
+        time.sleep(FIRST_LOOK_SECONDS)
+        while not _is_built(mounts := _mounts(child)):
+            if time.monotonic() > end:
+                return f"after {BUILD_SECONDS:g} s it was not built"
+            time.sleep(POLL_SECONDS)
+        mounted = set(_places(mounts))
+        elsewhere = [wall.path for wall in self._walls if wall.path not in mounted]
+        if elsewhere:
+            return f"{elsewhere[0]} is not where it was"
+        return next(filter(None, (wall.wrong_in(f"/proc/{child}/root") for wall in self._walls)), "")
+
+    def drop(self) -> None:
+        """Nobody was started."""
+        os.close(self._told)
+        self.close()
+
+    def close(self) -> None:
+        """Whoever waits goes on: one that is not to be let in has to be gone by now."""
+        os.close(self._opens)
+
+
+def _mounts(child: str) -> bytes:
+    """As it sees them; nothing at the moment it gets another root. OSError if it has ended."""
+    with open(f"/proc/{child}/mountinfo", "rb") as mounts:
+        return mounts.read()
+
+
+def _is_built(mounts: bytes) -> bool:
+    return _LAST in mounts and _UNFINISHED not in mounts
+
+
+def _places(mounts: bytes) -> Iterator[str]:
+    for line in mounts.splitlines():
+        yield os.fsdecode(re.sub(_ESCAPED, _character, line.split(b" ", 5)[4]))
+
+
+def _character(found: re.Match[bytes]) -> bytes:
+    return bytes([int(found[1], 8)])
