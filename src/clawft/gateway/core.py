@@ -34,7 +34,7 @@ from clawft.gateway.reply import as_reply, error_reply
 from clawft.guard.permission import unknown
 from clawft.guard.pipeline import Guard, Pipeline, WitnessGuard
 from clawft.guard.sides import Sides
-from clawft.model import EMPTY_OBJECT, Call, Caller, LogLevel, Next, Origin, Reply, Shortcut, SilentTalk, Talk, Tool
+from clawft.model import EMPTY_OBJECT, Call, Caller, FastPath, LogLevel, Next, Origin, Reply, SilentTalk, Talk, Tool
 from clawft.model.protocols import is_of
 from clawft.provider.base import (
     Changing,
@@ -255,9 +255,9 @@ class Gateway:
             return Reply.error(visible_text(refusal))  # no guard sees it, and a stranger may have worded it
         raise unknown(call.asked)
 
-    async def go_on(self, call: Call, short: Shortcut, began: float, rest: Next) -> Reply:
-        """The long end of a call that was started the short way."""
+    async def finish_slowly(self, call: Call, path: FastPath, began: float, rest: Next) -> Reply:
+        """The reply to a call that was started on the fast path and turned out to need more."""
         try:
-            return await short.witness.follow(call, as_reply(rest, short.finish, self.shared), began)
+            return await path.witness.follow(call, as_reply(rest, path.finish, self.shared), began)
         except (ToolError, MissingCapability) as failed:
             return error_reply(failed, call.caller)

@@ -35,7 +35,7 @@ _TAKEN_BACK = b"taken back"
 
 
 class Job:
-    """One request in flight: queued, run by a task, or (see `errand`) on its way without one."""
+    """One request in flight: queued, run by a task, or started without one (see `fast_calls`)."""
 
     __slots__ = ("cancelled", "code_of", "deliver", "id", "key", "task", "work")
 

@@ -8,7 +8,7 @@ What its verbs take stands here.
 | which of them somebody means by the words they type | `meant` |
 | what servers say now, or said last | `offered` |
 | what is approved and what waits | `list`; `waiting` for servers |
-| to approve, and to take it back | `grant`, `revoke`; `told` repeats what it was |
+| to approve, and to take it back | `grant`, `revoke`; `confirmation` repeats what it was |
 | what has changed since | `diff`; `texts` are what was approved |
 | from one person to another | `export`, `import_` |
 """
