@@ -92,7 +92,7 @@ class Conversation:
     def answer_now(self, request: Request) -> bytes | None:
         """The answer to what needs no waiting (so that what follows in the pipe finds it done), else None."""
         quick = self._quick.get(request.method)
-        if quick is None and (request.method not in LISTS or self._gateway.arrivals.expected(self.caller)):
+        if quick is None and (request.method not in LISTS or self._gateway.pending.has_any(self.caller)):
             return None
         work = quick or Conversation._list
         return answered_now(request.id, lambda: work(self, request), handshake.error_code)

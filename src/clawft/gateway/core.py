@@ -18,7 +18,6 @@ from clawft._version import __version__
 from clawft.catalog.names import NameForm
 from clawft.catalog.surface import Surface
 from clawft.errors import MissingCapability, ToolError, ToolNotFound
-from clawft.gateway.arrivals import Arrivals
 from clawft.gateway.events import ElicitationCompleted, Events, ListChanged, ListTopic, LogMessage, ResourceUpdated
 from clawft.gateway.folders import Folders
 from clawft.gateway.offer.basis import Basis
@@ -29,6 +28,7 @@ from clawft.gateway.offer.resources import Resources
 from clawft.gateway.offer.roster import Roster
 from clawft.gateway.offer.shared_uris import SharedUris
 from clawft.gateway.offer.tools import Tools
+from clawft.gateway.pending import PendingOffers
 from clawft.gateway.questions import LIFETIME_SECONDS, Seal
 from clawft.gateway.reply import as_reply, error_reply
 from clawft.guard.permission import unknown
@@ -94,7 +94,7 @@ class Gateway:
         self._sides = Sides(guards)
         basis = Basis(self._roster, self._sides, self.shared, form, self._reaches)
         self.tools = Tools(basis, Pipeline(guards), surface)
-        self.arrivals = Arrivals(self._roster, self.tools)
+        self.pending = PendingOffers(self._roster, self.tools)
         self.prompts = Prompts(basis)
         self.resources = Resources(basis, self.events)
         witnesses = Pipeline([guard for guard in guards if is_of(guard, WitnessGuard)])
@@ -233,7 +233,7 @@ class Gateway:
     ) -> Reply:
         """Run one tool through its guards. A tool that fails gives a reply with `is_error`; an unknown one raises."""
         self.calls += 1
-        entry = self.tools.find(name, caller) or await self.arrivals.tool(name, caller)
+        entry = self.tools.find(name, caller) or await self.pending.wait_for_tool(name, caller)
         if entry is None:
             return await self._missing(Call(caller, name, _NO_TOOL, _NOWHERE, arguments, asked=name))
         call = Call(caller, entry.canonical, entry.tool, entry.origin, arguments, meta, talk or _SILENT, name, more)
@@ -246,7 +246,7 @@ class Gateway:
 
     async def _hidden(self, call: Call) -> Reply:
         """Told as late as of a tool that nobody has, so that the time it takes does not tell them apart either."""
-        await self.arrivals.tool("", call.caller)
+        await self.pending.wait_for_tool("", call.caller)
         return await self._not_there(call)
 
     async def _not_there(self, call: Call) -> Reply:

@@ -29,11 +29,11 @@ from clawft.errors import (
 from clawft.link.base import Link
 from clawft.model import Tool
 from clawft.upstream.interest.interest import Interest
-from clawft.upstream.newcomers import Newcomers
 from clawft.upstream.news import News
 from clawft.upstream.offer.cache import TTL_SECONDS, SchemaCache
 from clawft.upstream.offer.lists import Parts
 from clawft.upstream.offer.room import Room
+from clawft.upstream.pending_servers import PendingServers
 from clawft.upstream.plan import plan
 from clawft.upstream.private_sessions import PrivateSessions
 from clawft.upstream.session.session import Session
@@ -84,7 +84,7 @@ class Pool:
         self._ending: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
         self._renewed = time.monotonic()
-        self.newcomers = Newcomers()
+        self.pending = PendingServers()
         self.private = PrivateSessions(lambda spec: Upstream(spec, self, self._cache, offers=False))
         self.news = News()
         self.clearance: Callable[[UpstreamSpec], Awaitable[list[Callable[[], Link]]]] | None = None
@@ -128,7 +128,7 @@ class Pool:
             self.news.added.tell(upstream)
             rests = crowded and self._cache.is_fresh(spec) and not upstream.interest.resources
             upstream.start(rest=rests, after=ending.get(name))
-            self.newcomers.expect(upstream)
+            self.pending.add(upstream)
         self._arrange()
 
     def _arrange(self) -> None:
@@ -200,7 +200,7 @@ class Pool:
         return await self._change(dict, again=frozenset({name}), seconds=seconds)
 
     async def close(self) -> None:
-        self.newcomers.close()
+        self.pending.close()
         await asyncio.gather(self.set_servers({}), self.private.close())
         await asyncio.gather(*self._ending)
 
@@ -292,7 +292,7 @@ class Pool:
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{request.method} is not served here")
 
     def lists_change(self, upstream: Upstream, reading: asyncio.Task[None]) -> None:
-        self.newcomers.expect_lists(upstream.spec.name, reading)
+        self.pending.add_lists(upstream.spec.name, reading)
 
     def offer_changed(self, upstream: Upstream, parts: Parts) -> None:
         self.news.offer_changed.tell(upstream, parts)
