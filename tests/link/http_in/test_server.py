@@ -1004,7 +1004,7 @@ async def test_a_crowd_of_newcomers_does_not_come_in_for_one_that_gives_way() ->
         await exchange.send({"type": "http.response.start", "status": 200})
         await exchange.send({"type": "http.response.body", "body": b"news", "more_body": True})
         left = asyncio.Event()
-        exchange.tell_when_gone(left.set)
+        exchange.on_disconnect(left.set)
         await left.wait()
 
     places, most = 16, 0

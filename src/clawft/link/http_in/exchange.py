@@ -1,11 +1,10 @@
-"""One request and its answer: what whoever serves it sees of them (see `link.arrival`), and the connection."""
+"""One request and its answer: what whoever serves it sees of them (see `link.http_request`), and the connection."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, Final, Protocol
 
-from clawft.link.arrival import Address
 from clawft.link.http_in.answer import (
     BODYLESS,
     CONTINUE,
@@ -18,6 +17,7 @@ from clawft.link.http_in.answer import (
 )
 from clawft.link.http_in.backlog import Backlog
 from clawft.link.http_in.head import Head, Refusal
+from clawft.link.http_request import Address
 
 Message = MutableMapping[str, Any]
 Serve = Callable[["HttpExchange"], Awaitable[None]]
@@ -246,7 +246,7 @@ class HttpExchange:
             self._changed.set()
         return True
 
-    def tell_when_gone(self, callback: Callable[[], object]) -> Callable[[], object]:
+    def on_disconnect(self, callback: Callable[[], object]) -> Callable[[], object]:
         self._tell = callback
         if self.gone:
             callback()
