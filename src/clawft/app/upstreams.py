@@ -125,7 +125,7 @@ class Upstreams:
 def _pass_on(event: GatewayEvent, pool: Pool) -> None:
     """What servers must hear of our callers."""
     if isinstance(event, ConversationEnded):
-        pool.private.end(event.session)
+        pool.conversation_ended(event.session)
     elif isinstance(event, RootsChanged):
         pool.roots_changed()
 
