@@ -17,7 +17,7 @@ import pytest
 
 from clawft.config.layers import MAX_SERVERS
 from clawft.config.watch import POLL_SECONDS
-from clawft.upstream.newcomers import WAIT_SECONDS
+from clawft.upstream.pending_servers import WAIT_SECONDS
 from tests.requirements import requirement
 from tests.servers.pipe import Pipe, call, mcp_server, text_of
 from tests.servers.twin import NOTE

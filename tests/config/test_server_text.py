@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from clawft.config import jsonc
 from clawft.config.entry import ServerEntry, read_foreign, read_own
 from clawft.config.entry_rules import judge
-from clawft.config.layers import foreign_servers
+from clawft.config.json_servers import foreign_servers
 from clawft.config.load import SourceLine
 from clawft.config.secrecy import looks_secret, variable_for
 from clawft.config.server_text import to_json, to_toml, with_table, with_value, without_table

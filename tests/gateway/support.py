@@ -15,7 +15,7 @@ from clawft.guard.permission import Permission
 from clawft.guard.pipeline import Guard
 from clawft.model import Call, Caller, CallToolResult, Reply, Tool
 from clawft.provider.base import Changes
-from clawft.upstream.newcomers import Newcomers
+from clawft.upstream.pending_servers import PendingServers
 from clawft.wire.meta import CAPABILITIES, LOG_LEVEL, TASKS, VERSION
 
 SECONDS = 5.0
@@ -90,16 +90,16 @@ class Gate:
         return Reply.text("through")
 
 
-class Late(Newcomers):
+class Late(PendingServers):
     """One server is on its way, and has come as soon as somebody has waited for it."""
 
     waits = 0
 
     @property
-    def awaited(self) -> bool:
+    def any_starting(self) -> bool:
         return not self.waits
 
-    async def next(self) -> None:
+    async def wait_for_next(self) -> None:
         self.waits += 1
 
 

@@ -148,7 +148,7 @@ async def test_a_hidden_tool_is_told_of_no_sooner_than_one_that_is_not_there(
 ) -> None:
     async with house(home, workspace) as made:
         gateway = made.app.gateway
-        gateway.arrivals.newcomers = late = Late()
+        gateway.pending.servers = late = Late()
         with pytest.raises(ToolNotFound, match=f"^unknown tool: {name} "):
             await gateway.call(Caller("eve", grant=Grant(deny=("demo__echo",))), name)
         assert late.waits == 1

@@ -63,7 +63,7 @@ async def test_who_reads_on_waits_for_nothing_that_is_on_its_way(*, stateless: b
         if not stateless:
             await caller.initialize()
         cursor = (await caller.ask("tools/list", params))["result"]["nextCursor"]
-        gateway.arrivals.newcomers = late = Late()
+        gateway.pending.servers = late = Late()
         more = await caller.ask("tools/list", {**params, "cursor": cursor})
         assert (len(more["result"]["tools"]), late.waits) == (1, 0)
         await caller.ask("tools/list", params)

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from clawft.auth.bearer import Person, Verifier
 from clawft.auth.vault import Vault
 from clawft.auth.web import Web
-from clawft.gateway.http import people, sessions, turnstile
+from clawft.gateway.http import people, rate_limits, sessions
 from clawft.gateway.http.access import AccessRefusal
 from clawft.gateway.http.people import REMEMBER_SECONDS, People
 from clawft.model import Caller, Grant
@@ -242,7 +242,7 @@ async def test_one_person_s_open_streams_keep_nobody_else_out(tmp_path: Path) ->
         port = people.served.port
         bearer = {"Authorization": f"Bearer {people.tokens['ada']}"}
         listen = modern(port, 1, "subscriptions/listen", {"notifications": {"toolsListChanged": True}}, bearer)
-        lines = [await stack.enter_async_context(connect(port)) for _ in range(turnstile.MAX_IN_FLIGHT)]
+        lines = [await stack.enter_async_context(connect(port)) for _ in range(rate_limits.MAX_IN_FLIGHT)]
         for line in lines:
             await line.send(listen)
             assert (await line.answer_head())[0] == 200

@@ -291,7 +291,7 @@ class Rooms:
 @requirement("GUARD-06")
 @pytest.mark.parametrize("most", [1, 256])
 async def test_what_one_person_has_changes_nothing_for_another(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_uris, "_MAX_CROWDS", most)
+    monkeypatch.setattr(shared_uris, "_MAX_GROUPS", most)
     rooms = Rooms(ada=Shelf("second", URI), bob=Shelf("second", "notes:///bob", ELSEWHERE))
     gateway = serving(Shelf("first", URI, "notes:///bob"), rooms)
     ada, bob = Caller(proof="ada"), Caller(proof="bob")

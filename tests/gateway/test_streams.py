@@ -9,8 +9,8 @@ import pytest
 
 from clawft.gateway.http import streams
 from clawft.gateway.http.answer import HttpAnswer
+from clawft.gateway.http.authorized_request import AuthorizedRequest
 from clawft.gateway.http.streams import PIECE_BYTES, SHELF, EventStream
-from clawft.gateway.http.visit import Visit
 from clawft.gateway.running_requests import RunningRequests
 from clawft.wire import sse
 from clawft.wire.jsonrpc import writing
@@ -52,7 +52,7 @@ async def test_a_large_event_is_handed_over_as_it_is() -> None:
 
 
 class Leaving:
-    """A visit of somebody who leaves when there is something to take."""
+    """A request of somebody who disconnects when there is something to take."""
 
     async def send(self, message: dict[str, object]) -> None:
         if message.get("body"):
@@ -62,7 +62,7 @@ class Leaving:
 @requirement("QUAL-12")
 async def test_nothing_is_kept_of_what_was_being_written_when_a_client_left() -> None:
     """The call it belongs to may go on for long."""
-    back = HttpAnswer(cast("Visit", Leaving()), RunningRequests(), b"1")
+    back = HttpAnswer(cast("AuthorizedRequest", Leaving()), RunningRequests(), b"1")
     large = writing.notification("notifications/message", b'{"data":"%b"}' % (b"x" * 2 * PIECE_BYTES))
     before = getrefcount(large)
     back.send(large)

@@ -14,7 +14,7 @@ from clawft.guard.pipeline import Guard, Pipeline
 from clawft.guard.security import Security
 from clawft.guard.sides import BesideUse
 from clawft.guard.strangers import FROM_NOW_ON, ONCE, AfterStrangers, ReadingConversations, StrangersWords
-from clawft.model import Annotations, Call, Caller, Errand, Origin, Reply, SentErrand, SilentTalk, Tool
+from clawft.model import Annotations, Call, Caller, Origin, Reply, ReplyReceiver, SentCall, SilentTalk, Tool
 from clawft.policy.command import CommandPolicy
 from clawft.policy.strangers import brings_their_words, can_do_harm
 from clawft.policy.url import UrlPolicy
@@ -34,8 +34,8 @@ def guards(most: int = 100) -> Sequence[Guard]:
     return [AfterStrangers(conversations), Security(CommandPolicy(), UrlPolicy()), StrangersWords(conversations)]
 
 
-def never_sent(call: Call, errand: Errand) -> SentErrand | None:
-    """The start of an errand that nobody begins."""
+def never_sent(call: Call, receiver: ReplyReceiver) -> SentCall | None:
+    """A start that never sends anything."""
 
 
 class House:
@@ -180,7 +180,7 @@ async def test_an_error_says_a_strangers_words_like_a_result() -> None:
 async def test_a_call_that_needs_no_task_counts_like_any_other() -> None:
     conversations = ReadingConversations()
     hearing, asking = StrangersWords(conversations), AfterStrangers(conversations)
-    short = Pipeline([hearing]).shortcut([True], never_sent)
+    short = Pipeline([hearing]).fast_path([True], never_sent)
     assert short is not None
     assert [passes(call(server="stranger")) for passes in short.passes] == [True]
     assert not asking.passes(call())

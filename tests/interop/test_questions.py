@@ -65,7 +65,7 @@ async def test_an_address_reaches_the_person_and_their_consent_goes_back(
         assert text_of(await client.call_tool("url", {"token": "t"})) == 't: {"action": "accept"}'
     (asked,) = person.asked
     assert isinstance(asked, types.ElicitRequestURLParams)
-    assert (asked.url, asked.message) == ("https://x.example/t", "curious asks: Visit for t")
+    assert (asked.url, asked.message) == ("https://x.example/t", "curious asks: AuthorizedRequest for t")
 
 
 @requirement("RES-08", "SESS-21")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.gateway.http.turnstile import WRONG_TOKENS
+from clawft.gateway.http.rate_limits import WRONG_TOKENS
 from clawft.link.http_in.head import Limits
 from tests.requirements import requirement
 from tests.security.neighbours import from_neighbour

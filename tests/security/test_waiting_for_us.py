@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.gateway.crowd import STILL_SECONDS
+from clawft.gateway.backpressure import STILL_SECONDS
 from clawft.gateway.running_requests import MAX_IN_FLIGHT
 from tests.requirements import requirement
 from tests.servers.pipe import Json, Pipe, call, cancelled, mcp_server, modern_meta, request, text_of

@@ -71,7 +71,7 @@ def both(token: str) -> Asking:
 
 
 def url(token: str) -> Asking:
-    params = {"mode": "url", "message": f"Visit for {token}", "url": f"https://x.example/{token}"}
+    params = {"mode": "url", "message": f"AuthorizedRequest for {token}", "url": f"https://x.example/{token}"}
     if STATE.era == "handshake":
         params["elicitationId"] = token
     got = yield {"visit": {"method": "elicitation/create", "params": params}}

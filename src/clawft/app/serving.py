@@ -22,7 +22,7 @@ LAST_SECONDS = 4.0
 LAST_WORD_SECONDS = 1.0
 """How long a caller over HTTP may take to be told, on its stream if it has one, that its call did not end in time."""
 
-_CROWDED = "too many requests in flight"
+_BACKPRESSURE = "too many requests in flight"
 
 
 async def serve_stdio(app: App, stop: asyncio.Future[int]) -> int:
@@ -35,7 +35,7 @@ async def serve_stdio(app: App, stop: asyncio.Future[int]) -> int:
     writer = LineWriter()
     caller = PipeCaller(app.gateway, app.caller, writer.write, writer.unread)
     reader = await open_stdio(ends, caller.accept, writer)
-    caller.running.when_crowded(lambda: reader.hold(_CROWDED), lambda: reader.let_go(_CROWDED))
+    caller.running.throttle(lambda: reader.hold(_BACKPRESSURE), lambda: reader.let_go(_BACKPRESSURE))
     async with app.editors.let_in():
         await asyncio.wait({reader.ended, writer.broken, stop}, return_when=asyncio.FIRST_COMPLETED)
     code = stop.result() if stop.done() else 0

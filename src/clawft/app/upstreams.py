@@ -49,7 +49,7 @@ class Upstreams:
         pool.news.state_changed.listen(self._state_changed)
         ServerProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask, people)
         pool.clearance = self._cleared_ways
-        gateway.arrivals.newcomers = pool.newcomers
+        gateway.pending.servers = pool.pending
         gateway.looked = pool.renew
         gateway.events.subscribe(lambda event: _pass_on(event, pool))
         return pool
@@ -125,7 +125,7 @@ class Upstreams:
 def _pass_on(event: GatewayEvent, pool: Pool) -> None:
     """What servers must hear of our callers."""
     if isinstance(event, ConversationEnded):
-        pool.private.end(event.session)
+        pool.conversation_ended(event.session)
     elif isinstance(event, RootsChanged):
         pool.roots_changed()
 

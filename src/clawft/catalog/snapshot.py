@@ -20,20 +20,20 @@ from clawft.catalog.names import (
     may_stand_bare,
     second,
 )
-from clawft.model import Next, Origin, Shortcut, Tool
+from clawft.model import FastPath, Next, Origin, Tool
 
 
-def _none(tool: Tool) -> Shortcut | None:
+def _none(tool: Tool) -> FastPath | None:
     return None
 
 
 class ProviderOffer(Struct, frozen=True):
-    """What one provider brings. `bind` gives the composed way down for one of its tools, `shorten` the short one."""
+    """What one provider brings. `bind` composes the guards around a tool, `fast_path_of` the way that needs no task."""
 
     origin: Origin
     tools: tuple[Tool, ...]
     bind: Callable[[Tool], Next]
-    shorten: Callable[[Tool], Shortcut | None] = _none
+    fast_path_of: Callable[[Tool], FastPath | None] = _none
     unknown: bool = False
     """Nobody knows what it has: it was started a moment ago, or is down."""
 
@@ -49,7 +49,7 @@ class CatalogEntry(Struct, frozen=True):
     tool: Tool
     origin: Origin
     run: Next
-    shortcut: Shortcut | None = None
+    fast_path: FastPath | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -235,7 +235,7 @@ def _export(origin: Origin, tool: Tool, form: NameForm, is_free: Callable[[str, 
 
 
 def _entry(name: str, own: str, offer: ProviderOffer, tool: Tool) -> CatalogEntry:
-    return CatalogEntry(name, own, tool, offer.origin, offer.bind(tool), offer.shorten(tool))
+    return CatalogEntry(name, own, tool, offer.origin, offer.bind(tool), offer.fast_path_of(tool))
 
 
 def _snapshot(

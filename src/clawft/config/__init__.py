@@ -4,7 +4,8 @@
 |---|---|
 | settings | `keys` names every `key` (`delegation` its own), `load` reads and merges, `settings` is the outcome |
 | where things are | `places` |
-| servers | `layers` reads the files, `entry` reads one server and `entry_rules` judge it, `servers` says which count |
+| servers | `servers` merges the `layers` that `toml_servers` and `json_servers` read |
+| one of them | `entry` reads it, `entry_rules` judge it |
 | while we run | `watch` looks for changes; `follow` applies those of servers, `edited_settings` tells of the others |
 | approval of servers | `launch_approval`, with what is pinned in `scripts` and `named_scripts` |
 | other programs' files | `jsonc`, `mcp_config`; `other_programs` says where servers stand and how they are spelled |

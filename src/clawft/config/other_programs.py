@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from clawft.config import jsonc, load
 from clawft.config.entry import names_in
-from clawft.config.layers import foreign_servers
+from clawft.config.json_servers import foreign_servers
 from clawft.store.document import parse
 
 CLAUDE_FILE = ".claude.json"

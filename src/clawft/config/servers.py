@@ -6,7 +6,7 @@ into a workspace must not be able to start programs in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import accumulate
 from os.path import dirname
@@ -14,8 +14,20 @@ from os.path import dirname
 import msgspec
 from msgspec import Struct
 
-from clawft.config.layers import EntryOutcome, FoundServer, RefusedServer, Scope, Sources, outcomes
+from clawft.config.json_servers import read_json, read_json_file
+from clawft.config.layers import EntryOutcome, FoundServer, Layer, RefusedServer, Scope, Sources
+from clawft.config.places import (
+    GIVEN,
+    agent_file,
+    expanded,
+    is_json,
+    no_such_file,
+    single_files,
+    user_file,
+    workspace_files,
+)
 from clawft.config.secrecy import read_command, read_url, secrets_in
+from clawft.config.toml_servers import is_single_file, read_servers_file, read_settings_file, read_single_file
 from clawft.errors import InvalidConfig
 from clawft.guard.approval.book import Approvals
 from clawft.store.concealed_secrets import keep_concealed_in
@@ -46,10 +58,45 @@ class Servers(Struct, frozen=True):
 
 def discover(sources: Sources, approved: IsApproved | None = None) -> Servers:
     """All layers, in order. Reads the files; what they mean is decided by `merged`."""
-    servers = merged(outcomes(sources), approved or approved_in(Approvals(sources.home), sources))
+    servers = merged(_outcomes(sources), approved or approved_in(Approvals(sources.home), sources))
     for found in servers.found.values():  # of those that wait nothing is said but what is masked
         keep_concealed_in((*found.spec.args, found.spec.url), secrets_in)
     return servers
+
+
+def _outcomes(sources: Sources) -> Iterator[EntryOutcome]:
+    """Every entry of every layer, the strongest layer last."""
+    if not sources.given_only:
+        yield from _of_files(sources)
+    for text in sources.given:
+        yield from _read_given(text, Layer(Scope.COMMAND_LINE, sources))
+
+
+def _of_files(sources: Sources) -> Iterator[EntryOutcome]:
+    user, workspace, agent = (Layer(scope, sources) for scope in (Scope.USER, Scope.WORKSPACE, Scope.AGENT))
+    for file in single_files(sources.home):
+        yield from read_single_file(file, user)
+    yield from read_settings_file(user_file(sources.home), user)
+    ours, foreign = workspace_files(sources.workspace)
+    yield from read_servers_file(ours, workspace)
+    yield from read_json_file(foreign, workspace)
+    yield from read_settings_file(agent_file(sources.home, sources.agent), agent)
+
+
+def _read_given(text: str, layer: Layer) -> Iterator[EntryOutcome]:
+    """A value of `--mcp-config`: the name of a file, or JSON itself."""
+    if is_json(text):
+        yield from read_json(text.encode(), GIVEN, layer)
+        return
+    file = expanded(text)
+    if not file.is_file():
+        yield text, RefusedServer(no_such_file(text), text)
+    elif file.suffix != ".toml":
+        yield from read_json_file(file, layer)
+    elif is_single_file(file):
+        yield from read_single_file(file, layer)
+    else:
+        yield from read_servers_file(file, layer)
 
 
 def approved_in(book: Approvals, sources: Sources) -> IsApproved:

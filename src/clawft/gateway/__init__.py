@@ -7,10 +7,10 @@
 | the handshake era | `conversation`: one caller, from initialize to the end |
 | the stateless era | `exchange`: one request that says everything itself; `listening` for one that stays |
 | methods that both know | `dispatch`: the table `CALLS`, the table `LISTS` |
-| requests in flight | `running_requests`, and too many of them, a `crowd`; `errand` for calls that no task waits for |
+| requests in flight | `running_requests`, `backpressure` where they are too many; `fast_calls` run without a task |
 | how each ends | `reply` |
 | the way back while a call runs | `talk`; `questions`, `open_questions`, `spent_states` for what a tool asks |
-| tools, prompts, resources | `offer`; `arrivals` are those that are still on their way |
+| tools, prompts, resources | `offer`; `pending` waits for those that are still coming |
 | calls that outlive their request | `task` |
 | what callers hear beside | `events`, `seen_lists`, `watched_resources`, `levels` for logs |
 | which folders are theirs | `folders` asks them |

@@ -36,7 +36,7 @@ from clawft.wire.revisions import HANDSHAKE, REVISIONS, Revision
 from clawft.wire.visible import make_visible
 
 if TYPE_CHECKING:  # loaded with the first question, the first call, the first task, and the first subscription
-    from clawft.gateway.errand import Errands
+    from clawft.gateway.fast_calls import FastCalls
     from clawft.gateway.open_questions import OpenQuestions
     from clawft.gateway.task.older_tasks import OlderTasks
     from clawft.gateway.watched_resources import WatchedResources
@@ -65,14 +65,13 @@ class Conversation:
         self._open_questions: OpenQuestions | None = None
 
     @cached_property
-    def _errands(self) -> Errands:
-        """Only of a pipe, whose conversation lasts as long as we do: they know us and we them.
-
-        A session of which nothing is left in a circle is gone when it ends, and not when somebody tidies up.
+    def _fast_calls(self) -> FastCalls:
+        """Used on a pipe only. It refers back to the conversation, and such a cycle would keep an ended HTTP session
+        in memory until the garbage collector runs.
         """
-        from clawft.gateway.errand import Errands  # loaded with the first call
+        from clawft.gateway.fast_calls import FastCalls  # loaded with the first call
 
-        return Errands(self._gateway, self.running, self._shape, self._follow, handshake.error_code)
+        return FastCalls(self._gateway, self.running, self._shape, self._follow)
 
     @property
     def _asking(self) -> OpenQuestions:
@@ -93,7 +92,7 @@ class Conversation:
     def answer_now(self, request: Request) -> bytes | None:
         """The answer to what needs no waiting (so that what follows in the pipe finds it done), else None."""
         quick = self._quick.get(request.method)
-        if quick is None and (request.method not in LISTS or self._gateway.arrivals.expected(self.caller)):
+        if quick is None and (request.method not in LISTS or self._gateway.pending.has_any(self.caller)):
             return None
         work = quick or Conversation._list
         return answered_now(request.id, lambda: work(self, request), handshake.error_code)
@@ -102,8 +101,8 @@ class Conversation:
         """The bare result."""
         return self._read_and_call(request, outlet) if request.method in CALLS else self._result(request, outlet)
 
-    def start(self, id: bytes, target: CallTarget, deliver: Deliver) -> bool:
-        """Have a call run without a task, on a pipe; False if it needs one."""
+    def start_fast(self, id: bytes, target: CallTarget, deliver: Deliver) -> bool:
+        """Start a call on the fast path, without a task. False if it has to take the slow path."""
         if target.more or target.task is not UNSET:
             return False
         talk = self._plain_talk or self._settle_talk()
@@ -112,7 +111,7 @@ class Conversation:
                 talk = self._talk_of(target, self._aside)
             except BadParams:
                 return False
-        return self._errands.start(id, self.caller, target, talk, deliver)
+        return self._fast_calls.start(id, self.caller, target, talk, deliver)
 
     async def _result(self, request: Request, outlet: Outlet) -> bytes:
         method = request.method
@@ -149,7 +148,7 @@ class Conversation:
         return self._shape(reply, target.method)
 
     async def _follow(self, go_on: Callable[[], Awaitable[Reply]]) -> bytes:
-        """The bare result of a call that was started without a task."""
+        """The bare result of a fast call that continues in a worker."""
         try:
             return self._shape(await go_on())
         except UrlElicitationRequired as first:

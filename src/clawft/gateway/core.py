@@ -18,7 +18,6 @@ from clawft._version import __version__
 from clawft.catalog.names import NameForm
 from clawft.catalog.surface import Surface
 from clawft.errors import MissingCapability, ToolError, ToolNotFound
-from clawft.gateway.arrivals import Arrivals
 from clawft.gateway.events import ElicitationCompleted, Events, ListChanged, ListTopic, LogMessage, ResourceUpdated
 from clawft.gateway.folders import Folders
 from clawft.gateway.offer.basis import Basis
@@ -29,12 +28,13 @@ from clawft.gateway.offer.resources import Resources
 from clawft.gateway.offer.roster import Roster
 from clawft.gateway.offer.shared_uris import SharedUris
 from clawft.gateway.offer.tools import Tools
+from clawft.gateway.pending import PendingOffers
 from clawft.gateway.questions import LIFETIME_SECONDS, Seal
 from clawft.gateway.reply import as_reply, error_reply
 from clawft.guard.permission import unknown
 from clawft.guard.pipeline import Guard, Pipeline, WitnessGuard
 from clawft.guard.sides import Sides
-from clawft.model import EMPTY_OBJECT, Call, Caller, LogLevel, Next, Origin, Reply, Shortcut, SilentTalk, Talk, Tool
+from clawft.model import EMPTY_OBJECT, Call, Caller, FastPath, LogLevel, Next, Origin, Reply, SilentTalk, Talk, Tool
 from clawft.model.protocols import is_of
 from clawft.provider.base import (
     Changing,
@@ -94,7 +94,7 @@ class Gateway:
         self._sides = Sides(guards)
         basis = Basis(self._roster, self._sides, self.shared, form, self._reaches)
         self.tools = Tools(basis, Pipeline(guards), surface)
-        self.arrivals = Arrivals(self._roster, self.tools)
+        self.pending = PendingOffers(self._roster, self.tools)
         self.prompts = Prompts(basis)
         self.resources = Resources(basis, self.events)
         witnesses = Pipeline([guard for guard in guards if is_of(guard, WitnessGuard)])
@@ -233,7 +233,7 @@ class Gateway:
     ) -> Reply:
         """Run one tool through its guards. A tool that fails gives a reply with `is_error`; an unknown one raises."""
         self.calls += 1
-        entry = self.tools.find(name, caller) or await self.arrivals.tool(name, caller)
+        entry = self.tools.find(name, caller) or await self.pending.wait_for_tool(name, caller)
         if entry is None:
             return await self._missing(Call(caller, name, _NO_TOOL, _NOWHERE, arguments, asked=name))
         call = Call(caller, entry.canonical, entry.tool, entry.origin, arguments, meta, talk or _SILENT, name, more)
@@ -246,7 +246,7 @@ class Gateway:
 
     async def _hidden(self, call: Call) -> Reply:
         """Told as late as of a tool that nobody has, so that the time it takes does not tell them apart either."""
-        await self.arrivals.tool("", call.caller)
+        await self.pending.wait_for_tool("", call.caller)
         return await self._not_there(call)
 
     async def _not_there(self, call: Call) -> Reply:
@@ -255,9 +255,9 @@ class Gateway:
             return Reply.error(visible_text(refusal))  # no guard sees it, and a stranger may have worded it
         raise unknown(call.asked)
 
-    async def go_on(self, call: Call, short: Shortcut, began: float, rest: Next) -> Reply:
-        """The long end of a call that was started the short way."""
+    async def finish_slowly(self, call: Call, path: FastPath, began: float, rest: Next) -> Reply:
+        """The reply to a call that was started on the fast path and turned out to need more."""
         try:
-            return await short.witness.follow(call, as_reply(rest, short.finish, self.shared), began)
+            return await path.witness.follow(call, as_reply(rest, path.finish, self.shared), began)
         except (ToolError, MissingCapability) as failed:
             return error_reply(failed, call.caller)

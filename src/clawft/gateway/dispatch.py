@@ -152,8 +152,8 @@ async def page_soon(
 
     What is only one person's may have gone since, and comes back for each page.
     """
-    if gateway.arrivals.expected(caller) and (caller.proof or read_cursor(params) is None):
-        await gateway.arrivals.lists(caller)
+    if gateway.pending.has_any(caller) and (caller.proof or read_cursor(params) is None):
+        await gateway.pending.wait_for_lists(caller)
     return list_page(gateway, caller, method, params, finish)
 
 
@@ -238,12 +238,12 @@ def _call_tool(gateway: Gateway, caller: Caller, target: CallTarget, talk: Talk)
 
 
 async def _get_prompt(gateway: Gateway, caller: Caller, target: CallTarget, talk: Talk) -> Reply:
-    await gateway.arrivals.servers_unless(lambda: gateway.prompts.has(target.name, caller), caller)
+    await gateway.pending.wait_for_servers_unless(lambda: gateway.prompts.has(target.name, caller), caller)
     return Reply(await gateway.prompts.get(caller, target.name, target.arguments, talk, target.meta, target.more))
 
 
 async def _read_resource(gateway: Gateway, caller: Caller, target: CallTarget, talk: Talk) -> Reply:
-    await gateway.arrivals.servers_unless(lambda: gateway.resources.has(target.name, caller), caller)
+    await gateway.pending.wait_for_servers_unless(lambda: gateway.resources.has(target.name, caller), caller)
     return Reply(await gateway.resources.read_noted(target.name, Reader(caller, talk, target.meta, target.more)))
 
 
@@ -279,7 +279,7 @@ async def complete(gateway: Gateway, caller: Caller, params: bytes) -> bytes:
     except msgspec.DecodeError as wrong:
         raise BadParams(f"completion/complete: {wrong}") from None
     asked = Completing(told.ref, told.argument.name, told.argument.value, told.context.arguments, params, caller)
-    await gateway.arrivals.servers_unless(lambda: gateway.prompts.completes(asked), caller)
+    await gateway.pending.wait_for_servers_unless(lambda: gateway.prompts.completes(asked), caller)
     found = await gateway.prompts.complete(caller, asked)
     if isinstance(found, ForeignCompletion):
         return found.raw

@@ -104,7 +104,7 @@ class Listen:
 
     async def _watch_all(self) -> None:
         """Whoever has the resources is told first; what nobody will tell of is left out of the acknowledgement."""
-        await self._gateway.arrivals.servers(self._caller)
+        await self._gateway.pending.wait_for_servers(self._caller)
         uris = self._wanted.resource_subscriptions
         if uris is not UNSET:
             self._wanted.resource_subscriptions = await _few_at_a_time(self._watch, uris)

@@ -197,7 +197,7 @@ class PipeCaller:
             self._call(request.id, target, size)
 
     def _call(self, id: bytes, target: CallTarget, size: int) -> None:
-        if size > COUNTED_BYTES or not self._conversation.start(id, target, self._deliver):
+        if size > COUNTED_BYTES or not self._conversation.start_fast(id, target, self._deliver):
             self._start(id, self._conversation.call(target, self), size)
 
     def _start(self, id: bytes, work: Work, size: int, code_of: CodeOf = handshake.error_code) -> None:

@@ -8,12 +8,14 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import copy_context
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clawft.errors import INTERNAL_ERROR, BadEnvelope, Busy, ClawftError
-from clawft.gateway.crowd import Crowd
 from clawft.model import RunEnded
 from clawft.wire.jsonrpc import writing
+
+if TYPE_CHECKING:  # loaded when a connection has too many requests
+    from clawft.gateway.backpressure import Backpressure
 
 MAX_IN_FLIGHT = 1_024
 MAX_IDLE_WORKERS = 64
@@ -30,12 +32,12 @@ CodeOf = Callable[[ClawftError], int]
 
 NOTHING = b""
 """What a cancelled request is answered with."""
-_TAKEN_BACK = b"taken back"
-"""How the keys of those begin whose sender has cancelled them; no id does."""
+_CANCELLED = b"cancelled"
+"""Prefix of the keys of requests that their caller has cancelled; no JSON-RPC id begins so."""
 
 
 class Job:
-    """One request in flight: queued, run by a task, or (see `errand`) on its way without one."""
+    """One request in flight: queued, run by a task, or started without one (see `fast_calls`)."""
 
     __slots__ = ("cancelled", "code_of", "deliver", "id", "key", "task", "work")
 
@@ -49,7 +51,7 @@ class Job:
         self.cancelled = False
 
     def cancel(self, beside: bytes = b"") -> None:
-        """`beside`: what the caller says with it, for whoever is told further on."""
+        """`beside`: a JSON object with the caller's reason, to be passed on."""
         if not self.cancelled:
             self.cancelled = True
             if self.task is not None:
@@ -72,25 +74,26 @@ class RunningRequests:
         self._workers: set[asyncio.Task[None]] = set()
         self._emptied: asyncio.Event | None = None
         self._closing = False
-        self._crowd: Crowd | None = None
-        """Where the input can wait."""
+        self._input: tuple[Callable[[], None], Callable[[], None]] | None = None
+        """Pauses and resumes the input, where it can wait."""
+        self._backpressure: Backpressure | None = None
 
     def __len__(self) -> int:
         return len(self._jobs)
 
     @cached_property
     def _loop(self) -> asyncio.AbstractEventLoop:
-        """Ours for good: to ask for it costs a system call each time."""
+        """Kept because asking for the running loop costs a system call each time."""
         return asyncio.get_running_loop()
 
-    def when_crowded(self, stop: Callable[[], None], go_on: Callable[[], None]) -> None:
-        """The input can wait: it is told to when as many are in flight as may be."""
-        self._crowd = Crowd(self._limit, stop, go_on)
+    def throttle(self, pause: Callable[[], None], resume: Callable[[], None]) -> None:
+        """Pause the input with these while as many requests are in flight as may be."""
+        self._input = pause, resume
 
     # ── from a pipe ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def start(self, id: bytes, work: Work, code_of: CodeOf, deliver: Deliver) -> None:
-        """Have it run soon. Delivered is its answer, the refusal to run it, or NOTHING if it was cancelled."""
+        """Run it soon. `deliver` gets its answer, the refusal to run it, or NOTHING if it was cancelled."""
         refusal = self.refusal(id)
         if refusal is not None:
             work.close()
@@ -101,11 +104,18 @@ class RunningRequests:
         self.queue(job)
 
     def add(self, job: Job) -> None:
-        """It is in flight from now on. `refusal` was asked for first."""
+        """Count it as in flight. The caller has asked for `refusal` first."""
         jobs = self._jobs
         jobs[job.key] = job
-        if len(jobs) >= self._limit and self._crowd is not None:
-            self._crowd.gather()
+        if len(jobs) >= self._limit and self._input is not None:
+            self._pause_input(*self._input)
+
+    def _pause_input(self, pause: Callable[[], None], resume: Callable[[], None]) -> None:
+        if self._backpressure is None:
+            from clawft.gateway.backpressure import Backpressure  # few callers send so many requests
+
+            self._backpressure = Backpressure(self._limit, pause, resume)
+        self._backpressure.turn_on()
 
     def queue(self, job: Job) -> None:
         """Have a worker run it."""
@@ -114,12 +124,12 @@ class RunningRequests:
             self._wake_worker()
 
     def _wake_worker(self) -> None:
-        """One worker for the queue. What it leaves there, because it has to wait, is for others: see below."""
+        """Wake one worker for the queue. If that has to wait for something, `_look_again` wakes others for the rest."""
         self._wake(1)
         self._loop.call_soon(self._look_again)
 
     def _look_again(self) -> None:
-        """Calls that wait: as many workers as calls, all in one turn, so that their messages go out together."""
+        """As many workers as queued calls, all in one turn of the loop, so that their messages go out together."""
         if self._queue:
             self._wake(len(self._queue))
             self._loop.call_soon(self._look_again)
@@ -149,11 +159,11 @@ class RunningRequests:
                     try:
                         answer = writing.result(job.id, await job.work)
                     except BaseException as ended:  # noqa: BLE001 - raised again if it is not about this job
-                        answer = self._instead(job, me, ended)
+                        answer = self._failed(job, me, ended)
                     finally:
                         self.forget(job)
                     if job.cancelled:  # a tool may not let itself be cancelled
-                        answer = self._taken_back(job, me)
+                        answer = self._cancelled(job, me)
                 if job.deliver is not None:
                     job.deliver(answer)
                 if copy_context() != clean:
@@ -180,15 +190,15 @@ class RunningRequests:
         try:
             answer = writing.result(id, await work)
         except BaseException as ended:  # noqa: BLE001 - raised again if it is not about this request
-            answer = self._instead(job, me, ended)
+            answer = self._failed(job, me, ended)
         finally:
             self.forget(job)
-        return self._taken_back(job, me) if job.cancelled else answer
+        return self._cancelled(job, me) if job.cancelled else answer
 
     # ── both ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _instead(self, job: Job, me: asyncio.Task[Any], ended: BaseException) -> bytes:
-        """The answer where there is no result: exactly one, whatever broke."""
+    def _failed(self, job: Job, me: asyncio.Task[Any], ended: BaseException) -> bytes:
+        """The answer to a request that raised; exactly one, whatever broke."""
         from clawft.provider.failure import is_failure  # most requests have a result
 
         if is_failure(ended) or isinstance(ended, RunEnded):  # also what prompts and resources let out
@@ -200,7 +210,7 @@ class RunningRequests:
         raise ended  # it was our task that was cancelled, and not, or not only, the request
 
     def _interrupted(self, job: Job, me: asyncio.Task[Any]) -> None:
-        """The task ends with its request, and no other speaks for it."""
+        """The task that runs the request was cancelled from outside: answer for it before the task ends."""
         if job.cancelled:
             me.uncancel()
         if job.deliver is not None:
@@ -213,14 +223,14 @@ class RunningRequests:
         self.forget(job)
         return self.last_word(job)
 
-    def _taken_back(self, job: Job, me: asyncio.Task[Any]) -> bytes:
-        """The task that ran a cancelled request goes on."""
+    def _cancelled(self, job: Job, me: asyncio.Task[Any]) -> bytes:
+        """The answer to a request that was cancelled while a worker ran it; the worker itself goes on."""
         me.uncancel()
         return self.last_word(job)
 
     def last_word(self, job: Job) -> bytes:
-        """The answer to a request that was cancelled: something only if it was by us, because we stop."""
-        if not self._closing or job.key.startswith(_TAKEN_BACK):
+        """The answer to a cancelled request: NOTHING if its caller cancelled it, an error if we do because we stop."""
+        if not self._closing or job.key.startswith(_CANCELLED):
             return NOTHING
         return writing.failure(job.id, INTERNAL_ERROR, LAST_WORD)
 
@@ -228,8 +238,8 @@ class RunningRequests:
         del self._jobs[job.key]
         if not self._jobs and self._emptied is not None:
             self._emptied.set()
-        if self._crowd is not None and self._crowd.is_here:
-            self._crowd.leave(len(self._jobs))
+        if self._backpressure is not None and self._backpressure.is_on:
+            self._backpressure.request_ended(len(self._jobs))
 
     def refusal(self, key: bytes) -> ClawftError | None:
         if self._closing:
@@ -243,11 +253,11 @@ class RunningRequests:
     def cancel(self, key: bytes, beside: bytes = b"") -> None:
         """Stop it; nothing more is sent for this id. Unknown ids are fine: the answer may just have gone out.
 
-        Its sender is done with it and may use the id again; it counts under a name of ours until it has really ended.
+        The caller may use the id again at once, so until it has ended the request is kept under a key of our own.
         """
         job = self._jobs.pop(key, None)
         if job is not None:
-            job.key = b"%b %d" % (_TAKEN_BACK, id(job))
+            job.key = b"%b %d" % (_CANCELLED, id(job))
             self._jobs[job.key] = job
             job.cancel(beside)
 
@@ -279,7 +289,7 @@ class RunningRequests:
 
 
 def answered_now(id: bytes, work: Callable[[], bytes], code_of: CodeOf) -> bytes:
-    """The answer to what needs no waiting."""
+    """The answer of a request that needs no waiting."""
     try:
         return writing.result(id, work())
     except Exception as error:  # noqa: BLE001 - exactly one answer, whatever breaks
@@ -287,10 +297,10 @@ def answered_now(id: bytes, work: Callable[[], bytes], code_of: CodeOf) -> bytes
 
 
 def failure_of(id: bytes, error: BaseException, code_of: CodeOf) -> bytes:
-    """Our own errors in full; of anything else the log gets all and the caller nothing of our insides."""
+    """The error answer. Our own errors are sent in full; any other goes to the log, and the caller hears no details."""
     if isinstance(error, ClawftError):
         return writing.failure_of(id, error, code_of(error))
-    if isinstance(error, RecursionError):  # the door reads a little deeper than the rooms behind it
+    if isinstance(error, RecursionError):  # the decoder allows deeper nesting than the code that works on the arguments
         return writing.failure(id, INTERNAL_ERROR, "nested too deeply: the arguments, or the work on them")
     log.error("a request broke", exc_info=error)
     return writing.failure(id, INTERNAL_ERROR, "internal error")

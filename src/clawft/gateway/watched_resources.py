@@ -34,16 +34,16 @@ class WatchedResources:
             return
         if len(self._releases) >= MAX_SUBSCRIPTIONS:
             raise BadParams(f"at most {MAX_SUBSCRIPTIONS} subscriptions in one session")
-        self._releases[uri] = pending = partial(_nothing)  # this one's own
+        self._releases[uri] = placeholder = partial(_nothing)  # of this very request
         try:
-            resources, arrivals = self._gateway.resources, self._gateway.arrivals
-            await arrivals.servers_unless(lambda: resources.has(uri, by.caller), by.caller)
-            release = await self._gateway.resources.watch(uri, by, self._updated)
+            resources = self._gateway.resources
+            await self._gateway.pending.wait_for_servers_unless(lambda: resources.has(uri, by.caller), by.caller)
+            release = await resources.watch(uri, by, self._updated)
         except BaseException:
-            if self._releases.get(uri) is pending:
+            if self._releases.get(uri) is placeholder:
                 del self._releases[uri]
             raise
-        if self._releases.get(uri) is pending:
+        if self._releases.get(uri) is placeholder:
             self._releases[uri] = release
         else:  # unsubscribed, or gone, while we asked
             release()

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from clawft.model import Call, Finish, Next, Origin, Reply, Shortcut, StartErrand, Tool, Witness
+from clawft.model import Call, FastPath, Finish, Next, Origin, Reply, StartCall, Tool, Witness
 from clawft.model.protocols import is_of
 
 
@@ -89,8 +89,8 @@ class Pipeline:
             step = _bound(part.guard, step)
         return step
 
-    def shortcut(self, applying: Sequence[bool], start: StartErrand) -> Shortcut | None:
-        """The way down without a task, for calls that all guards let pass at once; None if one never says so."""
+    def fast_path(self, applying: Sequence[bool], start: StartCall) -> FastPath | None:
+        """The way without a task, for calls that every guard lets pass at once; None if some guard never does."""
         passes: list[Callable[[Call], bool]] = []
         finish: Finish = _as_it_is
         witness: Witness = _NOBODY
@@ -103,7 +103,7 @@ class Pipeline:
                 finish = part.finish if finish is _as_it_is else _one_by_one(finish, part.finish)
             else:
                 return None
-        return Shortcut(tuple(passes), start, finish, witness)
+        return FastPath(tuple(passes), start, finish, witness)
 
     def _chosen(self, applying: Sequence[bool]) -> list[_Part]:
         return list(compress(self._parts, applying))

@@ -6,7 +6,7 @@
 | where the ids of one begin | `first_id` |
 | how long, and how badly | `patience`, `faults` |
 | our own stdin and stdout | `stdio_in`, on the lines of `lines`; a `lone_line` is written at once |
-| HTTP as a server | `http_in`; `arrival` is one request that has come in, `asgi` one from an application of others |
+| HTTP as a server | `http_in`; `http_request` is one request that has come in, `asgi` its side of ASGI |
 | whose a request is | `households`; `loops` for those that come back to us |
 | children | `process` |
 | what many share | `share`: room, turns and time, so that nobody takes all of it |

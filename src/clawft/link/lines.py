@@ -7,10 +7,10 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable
+from functools import cache
 from typing import IO, cast
 
 from clawft.link.lone_line import LoneLine, descriptor_of, write_at_once
-from clawft.link.share.heap import keep_large_blocks
 from clawft.link.share.turns import ALONE_FROM, TURNS, LinkSender, Turn
 from clawft.link.share.unread import PACE_BYTES, Taker
 from clawft.wire.framing import DEFAULT_LIMIT, LineFramer, TooLong, end_lines, join_lines
@@ -63,7 +63,7 @@ class LineReader(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if len(data) >= LARGE_READ:
-            keep_large_blocks()
+            _expect_large_lines()
         lines = self._framer.feed(data)
         LoneLine.here = len(lines) == 1
         self._hand_over(lines)
@@ -157,6 +157,13 @@ class LineReader(asyncio.Protocol):
 
 def _unheard(line: bytes | TooLong) -> None:
     pass
+
+
+@cache
+def _expect_large_lines() -> None:
+    from clawft.link.share.heap import keep_large_blocks  # most programs never see a large message
+
+    keep_large_blocks()
 
 
 class _LineTurn(Turn):

@@ -185,47 +185,47 @@ class Reply(Struct, frozen=True, gc=False):
 
 
 Next = Callable[[Call], Awaitable[Reply]]
-"""One step of the way down: a guard's successor, or the provider at the end."""
+"""One step of a call: the next guard, or the provider at the end."""
 Finish = Callable[[Call, Reply], Reply]
-"""What is still done to a reply on its way back."""
+"""Changes a reply on its way back."""
 
 
-class Errand(Protocol):
-    """A call on its way that no task waits for, as its provider knows it. It is told one of these, once."""
+class ReplyReceiver(Protocol):
+    """Whoever wants the reply to a call that was started without a task. One of these methods is called, once."""
 
-    def replied(self, reply: Reply) -> None: ...
+    def finish_with(self, reply: Reply) -> None: ...
 
-    def goes_on(self, rest: Next) -> None:
-        """There is more to it than an answer: the reply comes of this, and may have to be waited for."""
+    def continue_with(self, rest: Next) -> None:
+        """The call needs more than one answer: awaiting `rest` gives its reply."""
         ...
 
 
-class SentErrand(Protocol):
+class SentCall(Protocol):
     def cancel(self, beside: bytes = b"") -> None:
-        """Its errand is told nothing more. `beside`: what its caller says with it, as an object."""
+        """Cancel the call; its receiver is not called any more. `beside`: a JSON object with the caller's reason."""
         ...
 
 
-StartErrand = Callable[[Call, Errand], SentErrand | None]
-"""Send it on its way and return at once; None if this call needs more than one message and its answer."""
+StartCall = Callable[[Call, ReplyReceiver], SentCall | None]
+"""Sends a call and returns at once; None if the call needs more than one message and its answer."""
 
 
 @runtime_checkable
 class Witness(Protocol):
-    """Whoever keeps a record of all calls, however they went. `began` is a moment of `time.perf_counter`."""
+    """Records every call and how it ended. `began` is a reading of `time.perf_counter`."""
 
     def noted(self, call: Call, began: float, ended: Reply | BaseException) -> None: ...
 
     def follow(self, call: Call, after: Next, began: float) -> Awaitable[Reply]:
-        """The rest of its way down, for a call that is still under way: how it ends is noted."""
+        """Run the rest of the call and record how it ends."""
         ...
 
 
-class Shortcut(Struct, frozen=True):
-    """The way down for calls of one tool that no guard has to wait for."""
+class FastPath(Struct, frozen=True):
+    """How calls of one tool run without a task, where no guard has to wait."""
 
     passes: tuple[Callable[[Call], bool], ...]
-    """Each guard's word that it has nothing to say about a call. Without all of them it goes the long way."""
-    start: StartErrand
+    """One check per guard: does it let the call pass at once? If one does not, the call takes the slow path."""
+    start: StartCall
     finish: Finish
     witness: Witness

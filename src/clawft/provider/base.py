@@ -18,7 +18,6 @@ from clawft.model import (
     CallToolResult,
     Completing,
     Completion,
-    Errand,
     ForeignCompletion,
     ForeignPrompt,
     ForeignResource,
@@ -27,10 +26,11 @@ from clawft.model import (
     Next,
     Prompt,
     Reply,
+    ReplyReceiver,
     Resource,
     ResourceContent,
     ResourceTemplate,
-    SentErrand,
+    SentCall,
     Tool,
 )
 from clawft.model.protocols import is_of
@@ -57,10 +57,10 @@ class RawProvider(Protocol):
 
 @runtime_checkable
 class StartingProvider(Protocol):
-    """A provider that can send a call on its way and have nothing wait for it."""
+    """A provider that can start a call without a task that waits for it."""
 
-    def start(self, call: Call, errand: Errand) -> SentErrand | None:
-        """None if this call needs more than one message and its answer: then it is run."""
+    def start(self, call: Call, receiver: ReplyReceiver) -> SentCall | None:
+        """Send the call; None if it needs more than one message and its answer, and has to be run instead."""
         ...
 
 

@@ -25,7 +25,6 @@ from typing import cast
 
 from clawft.errors import InvalidConfig, quoted
 from clawft.store.concealed_secrets import keep_concealed
-from clawft.store.extras import how_to_install
 from clawft.store.home import open_at_once
 from clawft.wire.secrets import looks_secret
 
@@ -89,6 +88,8 @@ def _resolve(value: str) -> str:
     try:
         secret = _SOURCES[kind](rest)
     except ImportError:
+        from clawft.store.extras import how_to_install  # only to complain
+
         raise InvalidConfig(f"{value} needs the extra `keyring`", hint=how_to_install("keyring")) from None
     except (OSError, ValueError) as failed:
         raise InvalidConfig(f"{value} cannot be read: {_reason(failed)}", hint=hint) from None

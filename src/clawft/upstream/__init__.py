@@ -2,7 +2,7 @@
 
 | what | where |
 |---|---|
-| all of them | `pool`: makes what runs the same as what is wanted (`plan`); `newcomers` are waited for |
+| all of them | `pool`: makes what runs the same as what is wanted (`plan`); `pending_servers` are waited for |
 | one of them | `upstream`; `spec` is what we want of it (`spec_rules`: and may), `state` what may happen to it |
 | one for each conversation | `private_sessions` |
 | how it is reached | `ways`, in the cell of `cells`; `circle` for one that is ourselves |

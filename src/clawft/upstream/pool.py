@@ -29,13 +29,12 @@ from clawft.errors import (
 from clawft.link.base import Link
 from clawft.model import Tool
 from clawft.upstream.interest.interest import Interest
-from clawft.upstream.newcomers import Newcomers
 from clawft.upstream.news import News
 from clawft.upstream.offer.cache import TTL_SECONDS, SchemaCache
 from clawft.upstream.offer.lists import Parts
 from clawft.upstream.offer.room import Room
+from clawft.upstream.pending_servers import PendingServers
 from clawft.upstream.plan import plan
-from clawft.upstream.private_sessions import PrivateSessions
 from clawft.upstream.session.session import Session
 from clawft.upstream.slots import MAX_CONNECTIONS, Slots
 from clawft.upstream.spec import UpstreamSpec
@@ -43,7 +42,8 @@ from clawft.upstream.spec_rules import wrong_with
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc.messages import Notification, Request
 
-if TYPE_CHECKING:  # loaded when somebody asks how servers are
+if TYPE_CHECKING:  # loaded with the first private session, and when somebody asks how servers are
+    from clawft.upstream.private_sessions import PrivateSessions
     from clawft.upstream.status import ServerStatus
 
 CONNECT_SECONDS = 30.0
@@ -84,8 +84,8 @@ class Pool:
         self._ending: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
         self._renewed = time.monotonic()
-        self.newcomers = Newcomers()
-        self.private = PrivateSessions(lambda spec: Upstream(spec, self, self._cache, offers=False))
+        self.pending = PendingServers()
+        self._private: PrivateSessions | None = None
         self.news = News()
         self.clearance: Callable[[UpstreamSpec], Awaitable[list[Callable[[], Link]]]] | None = None
         """Asked in place of `ways` before every start of a server; raises SpawnFailed if it may not be."""
@@ -128,7 +128,7 @@ class Pool:
             self.news.added.tell(upstream)
             rests = crowded and self._cache.is_fresh(spec) and not upstream.interest.resources
             upstream.start(rest=rests, after=ending.get(name))
-            self.newcomers.expect(upstream)
+            self.pending.add(upstream)
         self._arrange()
 
     def _arrange(self) -> None:
@@ -143,7 +143,8 @@ class Pool:
         """It goes on to its end, even if whoever wants the change does not wait."""
         upstream = self._running.pop(name)
         self.news.removed.tell(upstream)
-        self.private.end_server(name)
+        if self._private is not None:
+            self._private.end_server(name)
         ending = asyncio.get_running_loop().create_task(upstream.stop())
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
@@ -200,8 +201,8 @@ class Pool:
         return await self._change(dict, again=frozenset({name}), seconds=seconds)
 
     async def close(self) -> None:
-        self.newcomers.close()
-        await asyncio.gather(self.set_servers({}), self.private.close())
+        self.pending.close()
+        await asyncio.gather(self.set_servers({}), *([self._private.close()] if self._private is not None else []))
         await asyncio.gather(*self._ending)
 
     def _known(self, name: str) -> UpstreamSpec:
@@ -228,6 +229,19 @@ class Pool:
             self._renewed = now
             for upstream in self:
                 upstream.renew()
+
+    @property
+    def private(self) -> PrivateSessions:
+        """Sessions that single conversations or people have for themselves."""
+        if self._private is None:
+            from clawft.upstream.private_sessions import PrivateSessions  # most servers are shared by all callers
+
+            self._private = PrivateSessions(lambda spec: Upstream(spec, self, self._cache, offers=False))
+        return self._private
+
+    def conversation_ended(self, session: str) -> None:
+        if self._private is not None:
+            self._private.end(session)
 
     def invalidate(self, name: str) -> None:
         self._cache.invalidate(name)
@@ -292,7 +306,7 @@ class Pool:
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{request.method} is not served here")
 
     def lists_change(self, upstream: Upstream, reading: asyncio.Task[None]) -> None:
-        self.newcomers.expect_lists(upstream.spec.name, reading)
+        self.pending.add_lists(upstream.spec.name, reading)
 
     def offer_changed(self, upstream: Upstream, parts: Parts) -> None:
         self.news.offer_changed.tell(upstream, parts)

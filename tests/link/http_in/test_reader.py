@@ -47,7 +47,7 @@ class NoPeer:
 
     def write(self, data: bytes | memoryview) -> None: ...
 
-    def hear(self) -> None: ...
+    def read_more(self) -> None: ...
 
 
 Found = tuple[list[tuple[Head, bytes | None]], bool, bool, Refusal | None]
@@ -63,14 +63,14 @@ def read(pieces: Sequence[bytes], known: KnownHeads) -> Found:
 
     reader = RequestReader(Limits(body_bytes=100), known, begin)
     for piece in pieces:
-        whole = reader.whole(piece) if reader.verdict is None and not reader.last else None
+        whole = reader.whole(piece) if reader.refusal is None and not reader.last else None
         if whole is not None:
             requests.append(HttpExchange(NoPeer(), whole[0], 0.0, whole[1]))
             continue
         rest = piece
-        while rest and reader.verdict is None and not reader.last:
+        while rest and reader.refusal is None and not reader.last:
             rest = rest[reader.feed(rest) :]
-    return [(each.head, each.take_body()) for each in requests], reader.in_head, reader.last, reader.verdict
+    return [(each.head, each.take_body()) for each in requests], reader.in_head, reader.last, reader.refusal
 
 
 def split(stream: bytes, cuts: Sequence[int]) -> list[bytes]:

@@ -15,7 +15,7 @@ import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawft.link.http_in import sent_ahead
+from clawft.link.http_in import pipelined
 from clawft.link.http_in.answer import frame
 from clawft.link.http_in.exchange import HttpExchange
 from clawft.link.http_in.head import Head, Refusal, read_head
@@ -921,7 +921,7 @@ def test_headers_about_the_connection_are_the_servers() -> None:
 
 @requirement("SHELL-19", "QUAL-12")
 async def test_connection_over_the_bound_gets_503_and_the_others_go_on() -> None:
-    limits = Limits(connections=2, give_way_seconds=PATIENCE, outside_seconds=SOON)
+    limits = Limits(connections=2, give_way_seconds=PATIENCE, waiting_seconds=SOON)
     async with serving(echo, limits) as (_, port), connected(port) as one, connected(port) as two:
         await two.say(GET)
         await two.answer()
@@ -933,7 +933,7 @@ async def test_connection_over_the_bound_gets_503_and_the_others_go_on() -> None
 
 @requirement("SHELL-19", "QUAL-12")
 async def test_connection_that_finds_no_place_waits_for_one_in_the_order_of_coming() -> None:
-    limits = Limits(connections=4, give_way_seconds=PATIENCE, outside_seconds=PATIENCE)
+    limits = Limits(connections=4, give_way_seconds=PATIENCE, waiting_seconds=PATIENCE)
     async with AsyncExitStack() as stack:
         _, port = await stack.enter_async_context(serving(echo, limits))
         inside = [await stack.enter_async_context(connected(port)) for _ in range(4)]
@@ -953,7 +953,7 @@ async def test_connection_that_finds_no_place_waits_for_one_in_the_order_of_comi
 
 @requirement("SHELL-19", "QUAL-12")
 async def test_who_waits_outside_is_turned_away_when_the_server_stops() -> None:
-    limits = Limits(connections=2, give_way_seconds=PATIENCE, outside_seconds=PATIENCE)
+    limits = Limits(connections=2, give_way_seconds=PATIENCE, waiting_seconds=PATIENCE)
     async with serving(echo, limits) as (server, port), connected(port) as one, connected(port) as two:
         for each in (one, two):
             await each.say(GET)
@@ -980,7 +980,7 @@ async def test_calls_that_take_long_give_way_among_those_who_came_last() -> None
             cancelled.append(scope["path"])
             raise
 
-    limits = Limits(connections=16, give_way_seconds=PATIENCE, guest_seconds=SOON, outside_seconds=PATIENCE)
+    limits = Limits(connections=16, give_way_seconds=PATIENCE, guest_seconds=SOON, waiting_seconds=PATIENCE)
     async with AsyncExitStack() as stack:
         _, port = await stack.enter_async_context(serving(app, limits))
         lines = [await stack.enter_async_context(connected(port)) for _ in range(16)]
@@ -1004,11 +1004,11 @@ async def test_a_crowd_of_newcomers_does_not_come_in_for_one_that_gives_way() ->
         await exchange.send({"type": "http.response.start", "status": 200})
         await exchange.send({"type": "http.response.body", "body": b"news", "more_body": True})
         left = asyncio.Event()
-        exchange.tell_when_gone(left.set)
+        exchange.on_disconnect(left.set)
         await left.wait()
 
     places, most = 16, 0
-    server = HttpServer(listen, limits=Limits(connections=places, give_way_seconds=SOON, outside_seconds=PATIENCE))
+    server = HttpServer(listen, limits=Limits(connections=places, give_way_seconds=SOON, waiting_seconds=PATIENCE))
     address = await server.start()
     with ExitStack() as clients:
 
@@ -1063,7 +1063,7 @@ async def test_bodies_in_crumbs_are_read_in_turn_with_others(monkeypatch: pytest
 
 @requirement("SHELL-19", "QUAL-12")
 async def test_too_much_sent_ahead_by_all_is_refused_after_the_running_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sent_ahead, "MAX_HELD_BYTES", 100_000)
+    monkeypatch.setattr(pipelined, "MAX_PIPELINED_BYTES", 100_000)
     go_on = asyncio.Event()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:

@@ -64,7 +64,7 @@ class House:
         return json.loads(reply.result)["content"][0]["text"]
 
     async def names(self, proof: str) -> list[str]:
-        await self.gateway.arrivals.servers(caller(proof))
+        await self.gateway.pending.wait_for_servers(caller(proof))
         return [entry.tool.name for entry in self.gateway.tools.visible(caller(proof))]
 
 

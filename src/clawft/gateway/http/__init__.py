@@ -2,10 +2,10 @@
 
 | what | where |
 |---|---|
-| every request | `app`: which page, which era; a `visit` is one that was let in |
-| who may enter | `access`; `people` who bring a token; `turnstile` for how much one may take; `accept` for answers |
-| the handshake era | `session_door`, with its `sessions` |
-| the stateless era | `stateless_door` |
+| every request | `app`: which page, which era; `authorized_request` is one whose caller is known |
+| who may enter | `access`; `people` who bring a token; `rate_limits` for how much they may send; `accept` for answers |
+| the handshake era | `session_endpoint`, with its `sessions` |
+| the stateless era | `stateless_endpoint` |
 | the way back | `answer`, which becomes one of the `streams` where there is more |
 | the pages beside | `status` |
 

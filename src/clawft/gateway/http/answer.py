@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 
 from clawft.errors import INTERNAL_ERROR, Busy
+from clawft.gateway.http.authorized_request import AuthorizedRequest
 from clawft.gateway.http.streams import EventStream
-from clawft.gateway.http.visit import Visit
 from clawft.gateway.running_requests import LAST_WORD, CodeOf, RunningRequests, Work
 from clawft.link import asgi
 from clawft.link.asgi import JSON, Send
@@ -19,25 +19,29 @@ from clawft.wire.codes import status_of
 from clawft.wire.jsonrpc import writing
 
 LARGE_ANSWER = 256 * 1024
-"""Well above what is left of a text: a picture, say."""
+"""Well above what is disconnected of a text: a picture, say."""
 
 
 class HttpAnswer:
-    """The way back for one request, and the outlet for what is said before its answer."""
+    """Sends the answer to one request, and before it what belongs to that request."""
 
-    __slots__ = ("_gone", "_key", "_new_stream", "_pump", "_reader", "_running", "_stream", "_visit", "over")
+    __slots__ = ("_disconnected", "_http", "_key", "_new_stream", "_pump", "_reader", "_running", "_stream", "over")
 
     def __init__(
-        self, visit: Visit, running: RunningRequests, key: bytes, new_stream: Callable[[], EventStream] = EventStream
+        self,
+        http: AuthorizedRequest,
+        running: RunningRequests,
+        key: bytes,
+        new_stream: Callable[[], EventStream] = EventStream,
     ) -> None:
-        """It is known among those that run by its `key`."""
-        self._visit = visit
+        """`key` is its key among the running requests."""
+        self._http = http
         self._running = running
         self._key = key
         self._new_stream = new_stream
         self._stream: EventStream | None = None
         self._pump: asyncio.Task[None] | None = None
-        self._gone = False
+        self._disconnected = False
         self.over = False
 
     # ── as an outlet ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -51,19 +55,19 @@ class HttpAnswer:
             self._opened().hang_up(retry_ms)
 
     def _opened(self) -> EventStream:
-        """The stream, begun with the first thing that is said on it."""
+        """The event stream, opened with the first message on it."""
         if self._stream is None:
             self._stream = self._new_stream()
             self._reader = self._stream.enter()
             frames = self._stream.read(self._reader)
-            self._pump = asyncio.get_running_loop().create_task(_pump(self._visit.send, frames))
+            self._pump = asyncio.get_running_loop().create_task(_pump(self._http.send, frames))
         return self._stream
 
     # ── the answer ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def serve(self, id: bytes, work: Work, code_of: CodeOf) -> None:
         """Run the work in this very task and send its answer."""
-        stop_watching = self._visit.watch(self.left)
+        stop_watching = self._http.on_disconnect(self.disconnected)
         try:
             message = await self._running.run_here(self._key, id, work, code_of)
             sending = self._send(message) if len(message) <= LARGE_ANSWER else self._send_large(id, message)
@@ -77,14 +81,14 @@ class HttpAnswer:
             stop_watching()
 
     def _say_last_word(self, id: bytes) -> None:
-        """Our own task is ended: at a second signal for example, when nothing is waited for any more."""
+        """Answer before our own task is ended, at a second signal for example."""
         if not self.over and self._stream is None:
             message = writing.failure(id, INTERNAL_ERROR, LAST_WORD)
-            self._visit.answer_at_once(self._status_of(message), message, JSON_HEADERS)
+            self._http.answer_at_once(self._status_of(message), message, JSON_HEADERS)
 
     async def serve_together(self, answers: Awaitable[bytes]) -> None:
         """Send the answer of work that runs elsewhere."""
-        stop_watching = self._visit.watch(self.left)
+        stop_watching = self._http.on_disconnect(self.disconnected)
         try:
             sending = self._send(await answers)
             if sending is not None:
@@ -97,11 +101,11 @@ class HttpAnswer:
         self.over = True
         if self._stream is not None:
             return self._end_stream(self._stream, message)
-        if self._gone:
+        if self._disconnected:
             return None
         if message:
-            return self._visit.answer(self._status_of(message), message, JSON_HEADERS)
-        return self._visit.answer(202)  # cancelled: nothing more is said about it, but HTTP wants an end
+            return self._http.answer(self._status_of(message), message, JSON_HEADERS)
+        return self._http.answer(202)  # cancelled: nothing more is said about it, but HTTP wants an end
 
     def _status_of(self, message: bytes) -> int:
         return 200
@@ -128,20 +132,20 @@ class HttpAnswer:
         if self._pump is not None:
             await asyncio.gather(self._pump, return_exceptions=True)
 
-    def left(self) -> None:
-        """The caller has gone; a stream that can be resumed goes on without it."""
-        self._gone = True
+    def disconnected(self) -> None:
+        """The caller has disconnected; a stream that can be resumed continues without it."""
+        self._disconnected = True
         if self._stream is not None:
             self._stream.leave(self._reader)
 
 
 class LoneAnswer(HttpAnswer):
-    """To a request that stands alone: who leaves cancels it, and its status tells what came of it."""
+    """The answer to a stateless request: disconnecting cancels it, and the HTTP status tells how it ended."""
 
     __slots__ = ()
 
-    def left(self) -> None:
-        super().left()
+    def disconnected(self) -> None:
+        super().disconnected()
         self._running.cancel(self._key)
 
     def _status_of(self, message: bytes) -> int:
@@ -149,13 +153,13 @@ class LoneAnswer(HttpAnswer):
 
 
 async def _pump(send: Send, frames: AsyncIterator[bytes]) -> None:
-    """An error would keep what was being written for as long as its task is kept."""
+    """A client that disconnects is no error; raised, it would keep the frames in memory with the task."""
     with suppress(ConnectionError):
         await asgi.stream(send, frames)
 
 
 async def _admitted(load: Load, id: bytes, message: bytes) -> bytes:
-    """The answer, if there is room for it, or else that there is none."""
+    """The answer, or a "busy" error if there is no room for it."""
     if not ANSWERS.has_room(len(message)) and UNREAD.give_up_idle():
         await _few_turns()
     try:
@@ -166,7 +170,7 @@ async def _admitted(load: Load, id: bytes, message: bytes) -> bytes:
 
 
 async def _few_turns() -> None:
-    """Of the loop: until whoever wrote to a client that was cut off knows, and has let go of its answer."""
+    """Let the loop turn until the answers of clients that were just cut off are out of memory."""
     for _ in range(10):
         await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""Streamable HTTP as a bare ASGI application: who may enter, which page, which era. Mountable anywhere."""
+"""Streamable HTTP as a bare ASGI application: checks who calls, then routes by page, method and era."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from clawft.errors import BadEnvelope, Busy, LinkClosed, MessageTooLong, ParseEr
 from clawft.gateway.core import Gateway
 from clawft.gateway.http.accept import ANY, takes
 from clawft.gateway.http.access import Access, AccessAnswer, AccessRefusal, bearer_of
-from clawft.gateway.http.session_door import SessionDoor
-from clawft.gateway.http.stateless_door import StatelessDoor
+from clawft.gateway.http.authorized_request import AuthorizedRequest, HeaderChecks
+from clawft.gateway.http.rate_limits import RateLimits
+from clawft.gateway.http.session_endpoint import SessionEndpoint
+from clawft.gateway.http.stateless_endpoint import StatelessEndpoint
 from clawft.gateway.http.status import Status
-from clawft.gateway.http.turnstile import Turnstile
-from clawft.gateway.http.visit import HeaderLook, Visit
 from clawft.link import asgi
-from clawft.link.arrival import Arrival, FromAsgi
 from clawft.link.asgi import JSON, TEXT, Header, Receive, Scope, Send
+from clawft.link.http_request import AsgiRequest, HttpRequest
 from clawft.link.share.load import COUNTED_BYTES
 from clawft.link.share.waiting_room import LARGE_REQUESTS
 from clawft.model import LOCAL, Caller
@@ -36,9 +36,9 @@ METADATA = "/.well-known/oauth-protected-resource"
 """Where we say how we are protected (RFC 9728)."""
 UNAUTHORIZED = 401
 SINGLE = frozenset((b"authorization", b"origin", b"content-type", b"mcp-session-id", b"last-event-id"))
-"""Headers that must not be read in two ways."""
-MAX_LOOKS = 256
-"""A client sends the same headers again and again: what they tell is remembered for so many of them."""
+"""Headers that may occur only once."""
+MAX_REMEMBERED_HEADERS = 256
+"""A client sends the same headers again and again, so the checks of this many sets of headers are remembered."""
 
 
 class HttpApp:
@@ -55,189 +55,189 @@ class HttpApp:
     ) -> None:
         """`rate`: requests a second that one caller may send; 0 means as many as it likes."""
         self._access = access
-        self._turnstile = Turnstile(rate)
+        self._limits = RateLimits(rate)
         self._path = path
         self._max_body = max_body
-        self._stateless = StatelessDoor(gateway)
-        self._sessions = SessionDoor(gateway)
-        self._known_look = lru_cache(maxsize=MAX_LOOKS)(self._look)
+        self._stateless = StatelessEndpoint(gateway)
+        self._sessions = SessionEndpoint(gateway)
+        self._known_checks = lru_cache(maxsize=MAX_REMEMBERED_HEADERS)(self._check)
         self._status = Status(gateway, path, self._stateless, self._sessions)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Under any ASGI server; ours calls `serve`."""
+        """The entry for other ASGI servers; our own calls `serve`."""
         if scope["type"] == "http":
-            await self.serve(FromAsgi(scope, receive, send))
+            await self.serve(AsgiRequest(scope, receive, send))
         elif scope["type"] == "lifespan":
             await _lifespan(receive, send)
 
-    def serve(self, arrival: Arrival) -> Awaitable[None]:
-        head = arrival.head
+    def serve(self, request: HttpRequest) -> Awaitable[None]:
+        head = request.head
         headers, path = head.headers, head.path
-        look = self._known_look(headers) if isinstance(headers, tuple) else self._look(headers)
-        if look.out_of_place is not None:
-            return _refuse(arrival.send, look.out_of_place)
+        checks = self._known_checks(headers) if isinstance(headers, tuple) else self._check(headers)
+        if checks.place_refusal is not None:
+            return _refuse(request.send, checks.place_refusal)
         if path != self._path and path != self._path + "/":
-            return self._beside(head.method, path, arrival.send)
-        caller = self._access.caller(look.headers)
-        if isinstance(caller, Caller) and self._turnstile.stands_open(caller.principal):
-            return self._enter(Visit(arrival, look, caller))
-        return self._ask_in(arrival, look, caller)
+            return self._other_page(head.method, path, request.send)
+        caller = self._access.caller(checks.headers)
+        if isinstance(caller, Caller) and self._limits.is_unlimited(caller.principal):
+            return self._route(AuthorizedRequest(request, checks, caller))
+        return self._authenticate(request, checks, caller)
 
-    async def _ask_in(self, arrival: Arrival, look: HeaderLook, caller: AccessAnswer) -> None:
-        """Who it is takes a moment to find out, or may not come in at once."""
+    async def _authenticate(self, request: HttpRequest, checks: HeaderChecks, caller: AccessAnswer) -> None:
+        """The way of a request whose token has to be verified, was refused, or counts against a limit."""
         if not isinstance(caller, Caller | AccessRefusal):
             caller = await caller
         if isinstance(caller, AccessRefusal):
-            await _refuse(arrival.send, self._in_doubt(arrival, look, caller))
+            await _refuse(request.send, self._limit_guesses(request, checks, caller))
         else:
-            await self._enter_in_turn(Visit(arrival, look, caller))
+            await self._route_counted(AuthorizedRequest(request, checks, caller))
 
     async def drain(self, grace: float) -> None:
         """New requests are refused, running ones get `grace` seconds, streams end."""
         await asyncio.gather(self._stateless.drain(grace), self._sessions.drain(grace))
 
-    def _in_doubt(self, arrival: Arrival, look: HeaderLook, refusal: AccessRefusal) -> AccessRefusal:
-        """Who shows no token wants to know where to get one; who shows a wrong one may be guessing."""
-        if refusal.status != UNAUTHORIZED or not bearer_of(look.headers):
+    def _limit_guesses(self, request: HttpRequest, checks: HeaderChecks, refusal: AccessRefusal) -> AccessRefusal:
+        """A client without a token is told where to get one; one with a wrong token may be guessing, and is limited."""
+        if refusal.status != UNAUTHORIZED or not bearer_of(checks.headers):
             return refusal
-        client = arrival.client
-        return self._turnstile.slow_down(client[0] if client else "", refusal)
+        client = request.client
+        return self._limits.limit_wrong_tokens(client[0] if client else "", refusal)
 
-    async def _enter_in_turn(self, visit: Visit) -> None:
-        await self._counted(visit, 1, lambda: self._enter(visit))
+    async def _route_counted(self, http: AuthorizedRequest) -> None:
+        await self._counted(http, 1, lambda: self._route(http))
 
-    async def _counted(self, visit: Visit, count: int, serve: Callable[[], Awaitable[None]]) -> None:
-        """As so many requests of this caller, if it may have them at once."""
-        refusal = self._turnstile.enter(visit.caller.principal, count)
+    async def _counted(self, http: AuthorizedRequest, count: int, serve: Callable[[], Awaitable[None]]) -> None:
+        """Serve it as `count` requests of this caller, or refuse it if that is more than its limit."""
+        refusal = self._limits.enter(http.caller.principal, count)
         if refusal is not None:
-            await _refuse(visit.send, refusal)
+            await _refuse(http.send, refusal)
             return
         try:
             await serve()
         finally:
-            self._turnstile.leave(visit.caller.principal, count)
+            self._limits.leave(http.caller.principal, count)
 
-    def _beside(self, method: str, path: str, send: Send) -> Awaitable[None]:
+    def _other_page(self, method: str, path: str, send: Send) -> Awaitable[None]:
         """Pages that need no token."""
         if self._access.metadata is not None and path in (METADATA, METADATA + self._path) and method == "GET":
             return asgi.answer(send, 200, self._access.metadata(), [JSON])
         return self._status.answer(method, path, send)
 
-    def _enter(self, visit: Visit) -> Awaitable[None]:
-        method = visit.method
+    def _route(self, http: AuthorizedRequest) -> Awaitable[None]:
+        method = http.method
         if method == "POST":
-            return self._post(visit)
-        if method in ("GET", "DELETE") and not visit.look.stateless:
-            return self._sessions.stream_or_end(visit)
-        allowed = b"POST" if visit.look.stateless else b"POST, GET, DELETE"
-        return asgi.answer(visit.send, 405, b"method not allowed", [TEXT, (b"allow", allowed)])
+            return self._post(http)
+        if method in ("GET", "DELETE") and not http.checks.stateless:
+            return self._sessions.stream_or_end(http)
+        allowed = b"POST" if http.checks.stateless else b"POST, GET, DELETE"
+        return asgi.answer(http.send, 405, b"method not allowed", [TEXT, (b"allow", allowed)])
 
-    def _post(self, visit: Visit) -> Awaitable[None]:
-        """One message in. Every way out of here has answered."""
-        if visit.look.unfit is not None:
-            return _refuse(visit.send, visit.look.unfit)
+    def _post(self, http: AuthorizedRequest) -> Awaitable[None]:
+        """Take one message. Whatever comes of it, the request is answered."""
+        if http.checks.post_refusal is not None:
+            return _refuse(http.send, http.checks.post_refusal)
         try:
-            body = visit.whole_body(self._max_body)
+            body = http.whole_body(self._max_body)
             if body is None:
-                return self._receive(visit)
-            return self._take(visit, body) if len(body) <= COUNTED_BYTES else self._carry(visit, body)
+                return self._post_streamed(http)
+            return self._deliver(http, body) if len(body) <= COUNTED_BYTES else self._post_large(http, body)
         except (MessageTooLong, ParseError, BadEnvelope) as wrong:
-            return refuse_message(visit.send, wrong)
+            return refuse_message(http.send, wrong)
 
-    async def _receive(self, visit: Visit) -> None:
-        """One message in, whose body is still on its way."""
-        if not 0 <= visit.announced() <= COUNTED_BYTES:
-            await self._receive_large(visit)
+    async def _post_streamed(self, http: AuthorizedRequest) -> None:
+        """Take a message whose body is still arriving."""
+        if not 0 <= http.announced_length() <= COUNTED_BYTES:
+            await self._post_large_streamed(http)
             return
         try:
-            answered = self._take(visit, await visit.body(self._max_body))
+            answered = self._deliver(http, await http.body(self._max_body))
         except LinkClosed:
             return
         except (MessageTooLong, ParseError, BadEnvelope) as wrong:
-            answered = refuse_message(visit.send, wrong)
+            answered = refuse_message(http.send, wrong)
         await answered
 
-    async def _receive_large(self, visit: Visit) -> None:
-        """Not read before there is room for it."""
+    async def _post_large_streamed(self, http: AuthorizedRequest) -> None:
+        """Take a large message whose body is still arriving: it is not read before there is room for it."""
         try:
-            announced = min(max(visit.announced(), 0), self._max_body)
-            with await LARGE_REQUESTS.enter(announced, self._holder(visit), visit.has_left) as load:
-                await self._take(visit, await visit.large_body(self._max_body, load))
+            announced = min(max(http.announced_length(), 0), self._max_body)
+            with await LARGE_REQUESTS.enter(announced, self._load_owner(http), http.is_disconnected) as load:
+                await self._deliver(http, await http.large_body(self._max_body, load))
         except LinkClosed:
             return
         except (MessageTooLong, ParseError, BadEnvelope, Busy) as wrong:
-            await refuse_message(visit.send, wrong)
+            await refuse_message(http.send, wrong)
 
-    async def _carry(self, visit: Visit, body: bytes) -> None:
-        """One large message in, which came at once."""
+    async def _post_large(self, http: AuthorizedRequest, body: bytes) -> None:
+        """Take a large message that has arrived whole."""
         try:
-            with await LARGE_REQUESTS.enter(len(body), self._holder(visit), visit.has_left):
-                taken = self._take(visit, body)
+            with await LARGE_REQUESTS.enter(len(body), self._load_owner(http), http.is_disconnected):
+                taken = self._deliver(http, body)
                 del body  # it was read
                 await taken
         except LinkClosed:
             return
         except (ParseError, BadEnvelope, Busy) as wrong:
-            await refuse_message(visit.send, wrong)
+            await refuse_message(http.send, wrong)
 
-    def _holder(self, visit: Visit) -> str:
-        """Whose large request it is: a person's, else that of a session, else of the place it comes from."""
-        principal = visit.caller.principal
-        return principal if principal != LOCAL else self._sessions.name_of(visit) or visit.place()
+    def _load_owner(self, http: AuthorizedRequest) -> str:
+        """Whose large request it counts as: a person's, else a session's, else that of the address it comes from."""
+        principal = http.caller.principal
+        return principal if principal != LOCAL else self._sessions.name_of(http) or http.household_of_client()
 
-    def _take(self, visit: Visit, body: bytes) -> Awaitable[None]:
-        """Through the door of the era this message belongs to."""
-        if visit.look.stateless:
+    def _deliver(self, http: AuthorizedRequest, body: bytes) -> Awaitable[None]:
+        """Hand the message to the endpoint of its era."""
+        if http.checks.stateless:
             usual = read_usual(body)
-            called = None if usual is None else self._stateless.call(visit, usual)
+            called = None if usual is None else self._stateless.call(http, usual)
             if called is not None:
                 return called
             message = reading.decode(body)
             del body  # which may be large, as may be what is read of it next
-            return self._stateless.post(visit, message)
+            return self._stateless.post(http, message)
         if is_batch(body):
-            return self._take_batch(visit, decode_batch(body))
+            return self._deliver_batch(http, decode_batch(body))
         try:
             message = reading.decode(body)
         except (ParseError, BadEnvelope) as wrong:
-            raise self._sessions.without_our_id(visit, body, wrong) from None
+            raise self._sessions.without_our_id(http, body, wrong) from None
         del body
         if isinstance(message, Request) and claims_stateless(message.params):
-            return self._stateless.post(visit, message)
-        return self._sessions.post(visit, message)
+            return self._stateless.post(http, message)
+        return self._sessions.post(http, message)
 
-    def _take_batch(self, visit: Visit, members: list[bytes]) -> Awaitable[None]:
-        """Each member counts like a request of its own; the first came in with the batch."""
-        more = 0 if self._turnstile.stands_open(visit.caller.principal) else len(members) - 1
-        serve = partial(self._sessions.post_batch, visit, members)
-        return self._counted(visit, more, serve) if more else serve()
+    def _deliver_batch(self, http: AuthorizedRequest, members: list[bytes]) -> Awaitable[None]:
+        """Each member counts as a request; the first was counted with the batch."""
+        more = 0 if self._limits.is_unlimited(http.caller.principal) else len(members) - 1
+        serve = partial(self._sessions.post_batch, http, members)
+        return self._counted(http, more, serve) if more else serve()
 
-    def _look(self, pairs: Sequence[Header]) -> HeaderLook:
+    def _check(self, pairs: Sequence[Header]) -> HeaderChecks:
         headers = dict(pairs)
         accepted = [value for name, value in pairs if name == b"accept"]
         if len(accepted) > 1:
             headers[b"accept"] = b", ".join(accepted)
         repeated = headers_of.repeated(pairs)
-        return HeaderLook(
+        return HeaderChecks(
             headers,
             stateless=_is_stateless(pairs),
             repeated=repeated,
             route=None if repeated else headers_of.route(headers),
-            out_of_place=_ambiguous(pairs) or self._access.check_place(headers),
-            unfit=_unfit(headers),
+            place_refusal=_ambiguous(pairs) or self._access.check_place(headers),
+            post_refusal=_unfit(headers),
         )
 
 
 def _is_stateless(pairs: Sequence[Header]) -> bool:
-    """A version header we do not know as a handshake one is stateless, so that its sender gets a structured answer;
-    so are two that say different things.
+    """Any version header but a known handshake revision counts as stateless, so that its sender gets a structured
+    error; so do two that differ.
     """
     versions = {value.decode("latin-1").strip() for name, value in pairs if name == headers_of.VERSION}
     return len(versions) > 1 or not versions.issubset(HANDSHAKE)
 
 
 def _ambiguous(pairs: Sequence[Header]) -> AccessRefusal | None:
-    """Of two tokens, or two origins, the one in front of us may have looked at the other."""
+    """Of two tokens or two origins, a proxy in front of us may have checked the one that we ignore."""
     counted = Counter(name for name, _ in pairs if name in SINGLE)
     twice = next((name for name, count in counted.items() if count > 1), b"").decode()
     return AccessRefusal(400, f"the header {twice} occurs twice") if twice else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from clawft.gateway.core import Gateway
-from clawft.gateway.http.session_door import SessionDoor
-from clawft.gateway.http.stateless_door import StatelessDoor
+from clawft.gateway.http.session_endpoint import SessionEndpoint
+from clawft.gateway.http.stateless_endpoint import StatelessEndpoint
 from clawft.link import asgi
 from clawft.link.asgi import TEXT, Send
 from clawft.link.share.unread import UNREAD
@@ -15,7 +15,9 @@ PAGES = frozenset(("/healthz", "/readyz", "/metrics"))
 
 
 class Status:
-    def __init__(self, gateway: Gateway, endpoint: str, stateless: StatelessDoor, sessions: SessionDoor) -> None:
+    def __init__(
+        self, gateway: Gateway, endpoint: str, stateless: StatelessEndpoint, sessions: SessionEndpoint
+    ) -> None:
         self._endpoint = endpoint
         self._gateway = gateway
         self._stateless = stateless

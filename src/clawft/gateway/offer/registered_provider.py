@@ -9,7 +9,7 @@ from typing import TypeGuard, TypeVar
 
 from msgspec import Struct
 
-from clawft.model import Caller, Next, Origin, StartErrand
+from clawft.model import Caller, Next, Origin, StartCall
 from clawft.model.protocols import is_of
 from clawft.provider.base import (
     PageProvider,
@@ -37,8 +37,8 @@ class RegisteredProvider(Struct, frozen=True, dict=True):
         return end_of(self.provider)
 
     @cached_property
-    def start(self) -> StartErrand | None:
-        """How a call is sent on its way, by one that can."""
+    def start(self) -> StartCall | None:
+        """How a call is started without a task, where the provider can."""
         return self.provider.start if is_of(self.provider, StartingProvider) else None
 
     @cached_property

@@ -16,7 +16,7 @@ from clawft.gateway.offer.registered_provider import Reaches, RegisteredProvider
 from clawft.gateway.offer.roster import Roster
 from clawft.model import Caller, ForeignResource, ForeignTemplate, Origin, Resource, ResourceTemplate
 
-_MAX_CROWDS = 256
+_MAX_GROUPS = 256
 _MAX_SPELLED = 4_096
 """Pairs of a caller and a provider."""
 _NO_PAGES: frozenset[str] = frozenset()
@@ -34,7 +34,7 @@ class _Seen(Struct, frozen=True):
     held: Holdings
 
 
-class _Crowd:
+class _Owners:
     """All providers of resources, the oldest first, as one person has them, or nobody in particular."""
 
     def __init__(self, members: Sequence[RegisteredProvider], held: Sequence[Holdings]) -> None:
@@ -80,12 +80,12 @@ class SharedUris:
         self._reaches = reaches
         self._seen: dict[str, dict[str, _Seen]] = {}
         """By the proof of whom the provider is for, and by its namespace."""
-        self._crowds: dict[str, _Crowd] = {}
+        self._groups: dict[str, _Owners] = {}
         self._seniority: dict[str, Seniority] = {}
         self._fresh: set[str] = set()
-        """The proofs of those whose crowd was looked at since something changed."""
+        """The proofs of those whose group was looked at since something changed."""
         self._listed: set[str] = set()
-        """The proofs of those whose crowd was looked at since a list of resources changed."""
+        """The proofs of those whose group was looked at since a list of resources changed."""
         self._spelled: dict[Hashable, UriSpelling | None] = {}
 
     def forget(self, *, resources: bool = True) -> None:
@@ -108,27 +108,27 @@ class SharedUris:
         return self._spelled[key]
 
     def _work_out(self, origin: Origin, caller: Caller) -> UriSpelling | None:
-        crowd = self._crowd(caller)
-        own = crowd.held_by(origin.namespace) if crowd.is_shared else None
+        group = self._group(caller)
+        own = group.held_by(origin.namespace) if group.is_shared else None
         if own is None:
             return None
-        before = tuple(held for known, held in crowd.before(origin.namespace) if self._reaches(known, caller))
+        before = tuple(held for known, held in group.before(origin.namespace) if self._reaches(known, caller))
         return UriSpelling(own, before) if before or own.poses else None
 
-    def _crowd(self, caller: Caller) -> _Crowd:
+    def _group(self, caller: Caller) -> _Owners:
         whose = self._whose(caller)
-        return self._crowds[whose] if whose in self._fresh else self._look(caller)
+        return self._groups[whose] if whose in self._fresh else self._look(caller)
 
     def _whose(self, caller: Caller) -> str:
         return caller.proof if self._roster.personal else ""
 
     def in_turn(self, uri: str, caller: Caller) -> Sequence[RegisteredProvider]:
         """Providers of resources, in the order in which they are asked for a bare URI."""
-        return self._crowd(caller).in_turn(uri)
+        return self._group(caller).in_turn(uri)
 
     def holders(self, uri: str, caller: Caller) -> list[RegisteredProvider]:
         """Those of them that may have it, by what they list."""
-        return [known for known in self._crowd(caller).holders(uri) if self._reaches(known, caller)]
+        return [known for known in self._group(caller).holders(uri) if self._reaches(known, caller)]
 
     def has_pages(self) -> bool:
         """Does any provider have tools that are shown with a page?"""
@@ -140,39 +140,39 @@ class SharedUris:
         self._listed.discard(self._whose(caller))
         self._look(caller)
 
-    def _look(self, caller: Caller) -> _Crowd:
+    def _look(self, caller: Caller) -> _Owners:
         whose = self._whose(caller)
         members = {known.origin.namespace: known for known in self._roster.of(caller) if holds(known.provider)}
         earlier, listed = self._seen.get(whose, {}), whose in self._listed
         seen = {name: _look_at(known, earlier.get(name), listed=listed) for name, known in members.items()}
-        crowd = self._gather(whose, members, {name: each.held for name, each in seen.items()})
+        group = self._gather(whose, members, {name: each.held for name, each in seen.items()})
         self._seen[whose] = seen
         self._fresh.add(whose)
         self._listed.add(whose)
-        self.any = crowd.is_shared or bool(self._roster.personal)
-        return crowd
+        self.any = group.is_shared or bool(self._roster.personal)
+        return group
 
-    def _gather(self, whose: str, members: Mapping[str, RegisteredProvider], held: Mapping[str, Holdings]) -> _Crowd:
-        """The crowd there was, if it is still the same."""
+    def _gather(self, whose: str, members: Mapping[str, RegisteredProvider], held: Mapping[str, Holdings]) -> _Owners:
+        """The group there was, if it is still the same."""
         seniority = self._seniority.setdefault(whose, Seniority())
         seniority.look(held)
         oldest_first = sorted(members, key=seniority.__getitem__)
-        found = _Crowd([members[name] for name in oldest_first], [held[name] for name in oldest_first])
-        crowd = self._crowds.get(whose)
-        if crowd is not None and crowd.members == found.members and _are_same(crowd.held, found.held):
-            return crowd
-        if crowd is not None:
+        found = _Owners([members[name] for name in oldest_first], [held[name] for name in oldest_first])
+        group = self._groups.get(whose)
+        if group is not None and group.members == found.members and _are_same(group.held, found.held):
+            return group
+        if group is not None:
             self.forget(resources=False)  # nobody may have told
         return self._keep(whose, found)
 
-    def _keep(self, whose: str, crowd: _Crowd) -> _Crowd:
-        if len(self._crowds) >= _MAX_CROWDS:
-            self._crowds.clear()
+    def _keep(self, whose: str, group: _Owners) -> _Owners:
+        if len(self._groups) >= _MAX_GROUPS:
+            self._groups.clear()
             self._seniority.clear()
             self._fresh.clear()
             self._seen.clear()
-        self._crowds[whose] = crowd
-        return crowd
+        self._groups[whose] = group
+        return group
 
 
 def _look_at(known: RegisteredProvider, earlier: _Seen | None, *, listed: bool) -> _Seen:

@@ -82,7 +82,7 @@ class Tools:
     def _offer(self, known: RegisteredProvider, caller: Caller = _ANYONE) -> ProviderOffer:
         ways = Ways(self._pipeline, known, self._basis.shared)
         tools = _tools_of(self._personal.seen(known.provider, caller), of_server=bool(known.origin.server))
-        return ProviderOffer(known.origin, tools, ways.bind, ways.shorten, _is_unknown(known))
+        return ProviderOffer(known.origin, tools, ways.bind, ways.fast_path_of, _is_unknown(known))
 
     @property
     def entries(self) -> tuple[CatalogEntry, ...]:

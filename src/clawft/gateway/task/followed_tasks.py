@@ -82,7 +82,7 @@ class FollowedTasks:
 
     async def _open(self, id: str) -> tuple[Handle, TaskProvider]:
         """A tool that is hidden by now has no tasks either."""
-        await self._gateway.arrivals.servers(self._caller)
+        await self._gateway.pending.wait_for_servers(self._caller)
         handle = self._gateway.handles.open(id, self._caller)
         provider = self._gateway.provider(handle.namespace, self._caller)
         if not isinstance(provider, TaskProvider) or not self._gateway.tools.find_visible(handle.tool, self._caller):

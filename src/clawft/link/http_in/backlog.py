@@ -1,4 +1,4 @@
-"""Answers that a client has not taken yet: whoever writes more waits for room, and others may need it."""
+"""Answers that a client has not read yet: whoever writes more has to wait, and others may need the memory."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,19 +7,19 @@ from clawft.link.share.unread import IDLE_SECONDS, Taker
 
 
 class Backlog:
-    """It knows nothing of its connection while the client keeps up: then both are gone at once."""
+    """Refers to its connection only while the client lags, so that otherwise both are freed at once."""
 
     __slots__ = ("_is_left", "_room", "_taker", "since")
 
     def __init__(self) -> None:
         self.since = 0.0
-        """From when on the client did not keep up; 0 while it does."""
+        """Since when the client has lagged; 0 while it keeps up."""
         self._is_left = False
         self._room: asyncio.Event | None = None
         self._taker: Taker | None = None
 
     def begin(self, now: float, size: Callable[[], int], cut_off: Callable[[int], None]) -> None:
-        """`size`: bytes of answers that are here still. `cut_off`: it takes nothing, and others need the room."""
+        """`size` gives the unsent bytes; `cut_off` is called if others need their memory."""
         self.since = now
         self._taker = self._taker or Taker(size, cut_off, patience=IDLE_SECONDS)
         self._taker.wait()
@@ -29,7 +29,7 @@ class Backlog:
         self._let_go()
 
     def leave(self) -> None:
-        """The client has gone, and takes no more."""
+        """The client has disconnected."""
         self._is_left = True
         self._let_go()
 
@@ -39,7 +39,7 @@ class Backlog:
         if self._room is not None:
             self._room.set()
 
-    async def taken(self) -> None:
+    async def wait_for_room(self) -> None:
         """Return once there is room to write; raises ConnectionResetError when the client has gone."""
         self._room = self._room or asyncio.Event()
         while self.since and not self._is_left:

@@ -1,11 +1,10 @@
-"""One request and its answer: what whoever serves it sees of them (see `link.arrival`), and the connection."""
+"""One request and its answer: what whoever serves it sees of them (see `link.http_request`), and the connection."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, Final, Protocol
 
-from clawft.link.arrival import Address
 from clawft.link.http_in.answer import (
     BODYLESS,
     CONTINUE,
@@ -18,6 +17,7 @@ from clawft.link.http_in.answer import (
 )
 from clawft.link.http_in.backlog import Backlog
 from clawft.link.http_in.head import Head, Refusal
+from clawft.link.http_request import Address
 
 Message = MutableMapping[str, Any]
 Serve = Callable[["HttpExchange"], Awaitable[None]]
@@ -41,7 +41,7 @@ class ConnectionPeer(Protocol):
 
     def write(self, data: bytes | memoryview) -> None: ...
 
-    def hear(self) -> None:
+    def read_more(self) -> None:
         """Go on reading the body, if reading was stopped."""
 
 
@@ -140,7 +140,7 @@ class HttpExchange:
         return not self._delivered and (self.whole or bool(self._pieces))
 
     def _ask_for_more(self) -> None:
-        self.peer.hear()
+        self.peer.read_more()
         if self.expects and not self.started:
             self.peer.write(CONTINUE)
         self.expects = False
@@ -209,7 +209,7 @@ class HttpExchange:
             self.ended = True
             self.wake()
         elif peer.backlog.since:
-            await peer.backlog.taken()
+            await peer.backlog.wait_for_room()
 
     async def _write_pieces(self, prefix: bytes, body: memoryview, suffix: bytes) -> None:
         peer = self.peer
@@ -220,7 +220,7 @@ class HttpExchange:
             # The last of them may wait in the transport long after we have gone, and a part of it would keep it whole.
             peer.write(piece if at < len(body) - _TAIL else bytes(piece))
             if peer.backlog.since:
-                await peer.backlog.taken()
+                await peer.backlog.wait_for_room()
         self.sending = 0
         peer.write(suffix)
 
@@ -246,7 +246,7 @@ class HttpExchange:
             self._changed.set()
         return True
 
-    def tell_when_gone(self, callback: Callable[[], object]) -> Callable[[], object]:
+    def on_disconnect(self, callback: Callable[[], object]) -> Callable[[], object]:
         self._tell = callback
         if self.gone:
             callback()

@@ -45,7 +45,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     """When all connections are taken, one that has brought no whole request for so long gives way to a new one."""
     guest_seconds: float = 0.5
     """One that came when nearly all were taken gives way even with a request, once that takes longer than this."""
-    outside_seconds: float = 5.0
+    waiting_seconds: float = 5.0
     """One that finds no place waits so long for one."""
 
 

@@ -18,28 +18,28 @@ SLICE_BYTES: Final = 4096
 """How much is parsed at once: bounds the requests that one read can bring."""
 FRAMING_FACTOR: Final = 2
 """A chunked body may take this many times the body limit on the wire; the rest would be chunk extensions."""
-MANY_CRUMBS: Final = 64
-"""Pieces of a body in one slice. Of more, each is so small that reading them is all we would do."""
+MANY_PIECES: Final = 64
+"""Pieces of a chunked body in one slice. More of them are so small that parsing them would take all our time."""
 PREFACE: Final = Refusal(505, "HTTP/2 is not spoken here; use HTTP/1.1")
 
 log = logging.getLogger("clawft.http")
 
 
 class ParsingRefused(Exception):
-    """Leaves a parser callback; the reason stands in `verdict`."""
+    """Ends a parser callback; the reason is in `refusal`."""
 
 
 class RequestReader:
-    """`found`: requests in order. `reading`: the last of them while its body comes in. `verdict`: why reading ended.
+    """`found`: requests in order. `reading`: the last of them while its body comes in. `refusal`: why reading ended.
 
-    After a verdict, or after a request that ends the connection (`last`), no more bytes are to be fed.
+    After a refusal, or after a request that ends the connection (`last`), no more bytes are to be fed.
     """
 
     def __init__(self, limits: Limits, known: KnownHeads, begin: Callable[[Head], HttpExchange]) -> None:
         self.found: deque[HttpExchange] = deque()
         self.reading: HttpExchange | None = None
         self.in_head = False
-        self.verdict: Refusal | None = None
+        self.refusal: Refusal | None = None
         self.last = False
         self._limits = limits
         self._known = known
@@ -54,7 +54,7 @@ class RequestReader:
         self._wire_bytes = 0
         self._barren_bytes = 0
         self._received = 0
-        self._crumbs = 0
+        self._pieces_in_slice = 0
 
     def close(self) -> None:
         """Nothing more will be fed. It lets go of those it knows and who know it: then all are gone at once."""
@@ -64,9 +64,9 @@ class RequestReader:
         self._begin = _nobody
 
     @property
-    def crumbled(self) -> bool:
-        """Did the last slice bring a body in tiny pieces?"""
-        return self._crumbs > MANY_CRUMBS
+    def in_tiny_pieces(self) -> bool:
+        """Whether the last slice held a body in tiny pieces."""
+        return self._pieces_in_slice > MANY_PIECES
 
     def whole(self, data: bytes) -> tuple[Head, bytes] | None:
         """The head and body that `data` is, if it is just one request, between two, whose head is known."""
@@ -109,7 +109,7 @@ class RequestReader:
 
     def _parse(self, data: bytes | memoryview) -> int:
         piece = data[: self._slice()]
-        self._crumbs = 0
+        self._pieces_in_slice = 0
         try:
             self._parser.feed_data(piece)
         except HttpParserUpgrade as stop:
@@ -135,15 +135,15 @@ class RequestReader:
         self._parser.feed_data(b"POST / HTTP/1.1\r\n%b\r\n\r\n" % body)
 
     def _give_up(self, error: HttpParserError) -> None:
-        if self.verdict is None and not self.last:
-            self.verdict = _reason(error)
+        if self.refusal is None and not self.last:
+            self.refusal = _reason(error)
 
     def _weigh(self, size: int) -> None:
         """Count what arrived and is not yet a whole head or a whole body."""
         if self.in_head:
             self._head_wire_bytes += size
             if self._head_wire_bytes > self._limits.head_bytes:
-                self.verdict = too_much_head(self._limits)
+                self.refusal = too_much_head(self._limits)
         elif self.reading is not None:
             self._weigh_body(size, self.reading.received)
 
@@ -154,9 +154,9 @@ class RequestReader:
         self._barren_bytes = self._barren_bytes + size if received == self._received else 0
         self._received = received
         if self._barren_bytes > limits.head_bytes:
-            self.verdict = too_much_head(limits)
+            self.refusal = too_much_head(limits)
         elif self._wire_bytes > FRAMING_FACTOR * limits.body_bytes + limits.head_bytes:
-            self.verdict = too_long(limits.body_bytes)
+            self.refusal = too_long(limits.body_bytes)
 
     # The parser calls
 
@@ -200,7 +200,7 @@ class RequestReader:
         if exchange is None:
             raise ParsingRefused
         exchange.take(piece)
-        self._crumbs += 1
+        self._pieces_in_slice += 1
         if exchange.received > self._limits.body_bytes:
             self._refuse(too_long(self._limits.body_bytes))
 
@@ -216,7 +216,7 @@ class RequestReader:
         exchange.complete()
 
     def _refuse(self, refusal: Refusal) -> NoReturn:
-        self.verdict = refusal
+        self.refusal = refusal
         raise ParsingRefused
 
 

@@ -1,4 +1,4 @@
-"""What a socket tells of its two ends: where they are, whose they are, and whether the other one has left."""
+"""The two ends of a socket: their addresses, and whether the client has disconnected."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def address_of(name: object) -> Address | None:
     return host, port
 
 
-def home_of(client: Address | None) -> str:
-    """Whose connection it is, where that is counted."""
+def household_of(client: Address | None) -> str:
+    """The group of addresses that the connection counts for; empty for one from this machine."""
     return "" if client is None or client[0] in OUR_OWN else household(client[0])
 
 
 def has_left(transport: asyncio.Transport) -> bool:
-    """Whether the client ended a connection that we do not read, and so are not told of. Linux knows."""
+    """Whether the client has disconnected while reading is paused, and nobody tells us. Only Linux knows."""
     if sys.platform != "linux":
         return False
     sock = transport.get_extra_info("socket")

@@ -1,5 +1,4 @@
-"""Requests that were sent ahead of their answers, and bodies in crumbs: a few of them, of all connections, in one turn
-of the loop.
+"""Pipelined requests and bodies in tiny pieces: only a few of them, of all connections, run in one turn of the loop.
 
 A client that waits for its answer has one request in a turn. Those that do not wait would have as many as there are
 connections, each time, and whoever comes new would wait for all of them again and again.

@@ -16,7 +16,6 @@ from typing import Self
 
 from clawft.errors import MessageTooLong
 from clawft.link.share.attic import ATTIC
-from clawft.link.share.heap import keep_large_blocks
 
 ALONE_FROM = 64 * 1024
 """Bytes of one message that are held without a turn; there may be as many of these as calls in flight."""
@@ -119,6 +118,8 @@ class Turn:
             return True
         turns = self._turns
         if not self.size:
+            from clawft.link.share.heap import keep_large_blocks  # most programs never see a large message
+
             keep_large_blocks()
             turns.taken[self] = None
             self._patient_until = _clock() + CALLERS_SECONDS

@@ -177,16 +177,16 @@ class ServerProvider:
     # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def get_task(self, id: str, caller: Caller) -> Coroutine[Any, Any, bytes]:
-        return self._calls.long_way.tasks.get(id, caller)
+        return self._calls.slow_path.tasks.get(id, caller)
 
     async def update_task(self, id: str, caller: Caller, responses: Mapping[str, Raw]) -> None:
-        await self._calls.long_way.tasks.update(id, caller, responses)
+        await self._calls.slow_path.tasks.update(id, caller, responses)
 
     async def cancel_task(self, id: str, caller: Caller) -> None:
-        await self._calls.long_way.tasks.cancel(id, caller)
+        await self._calls.slow_path.tasks.cancel(id, caller)
 
     async def watch_task(self, id: str, caller: Caller, changed: Callable[[bytes], None]) -> Callable[[], None]:
-        return await self._calls.long_way.tasks.watch(id, caller, changed)
+        return await self._calls.slow_path.tasks.watch(id, caller, changed)
 
     # ── resources and prompts ────────────────────────────────────────────────────────────────────────────────────────
 

@@ -28,18 +28,18 @@ class Loud(SilentTalk):
 
 
 class Told:
-    """An errand: what it was told, and how often."""
+    """A receiver: what it was told, and how often."""
 
     def __init__(self, asked: Call) -> None:
         self.call = asked
         self.times = 0
         self._ended: asyncio.Future[Reply | Next] = asyncio.get_running_loop().create_future()
 
-    def replied(self, reply: Reply) -> None:
+    def finish_with(self, reply: Reply) -> None:
         self.times += 1
         self._ended.set_result(reply)
 
-    def goes_on(self, rest: Next) -> None:
+    def continue_with(self, rest: Next) -> None:
         self.times += 1
         self._ended.set_result(rest)
 

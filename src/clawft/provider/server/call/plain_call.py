@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clawft.errors import ClawftError, LinkError, ProtocolFailure
 from clawft.link.share.workshop import is_light
-from clawft.model import Call, Errand, Reply
+from clawft.model import Call, Reply, ReplyReceiver
 from clawft.provider.server import relay
 from clawft.upstream.flights import Flight
 from clawft.wire.jsonrpc.messages import Failure, Response
@@ -24,13 +24,13 @@ class PlainCall(Flight):
     _token: int | None = None
     """Ours, if the caller wants to hear of progress."""
 
-    def __init__(self, call: Call, template: CallTemplate, way: SessionWay, errand: Errand) -> None:
+    def __init__(self, call: Call, template: CallTemplate, way: SessionWay, receiver: ReplyReceiver) -> None:
         self.call = call
         self.way = way
         self._what = call.tool.name
         self._seconds = template.seconds
         self._hard = template.hard_seconds
-        self._errand = errand
+        self._receiver = receiver
         self._id = self._post(template.head, call.meta)
         way.upstream.flights[self] = None
         self.begin(_no_matter, way.loop)  # see `ring`: a method of ours in ourselves would be a cycle
@@ -57,7 +57,7 @@ class PlainCall(Flight):
         if reply is None:
             self._go_on(answer)
         else:
-            self._errand.replied(reply)
+            self._receiver.finish_with(reply)
 
     def set_exception(self, error: ClawftError) -> None:
         self._end()
@@ -103,7 +103,7 @@ class PlainCall(Flight):
             self.way.following.end(self._token)
 
     def _go_on(self, ended: CallEnd) -> None:
-        self._errand.goes_on(lambda call: self.way.settle(self, ended))
+        self._receiver.continue_with(lambda call: self.way.settle(self, ended))
 
 
 def _no_matter() -> None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from clawft.errors import LinkClosed, LinkError, ProcessExited, ProtocolFailure, SessionLost, WireError
 from clawft.link.share.gate import sharer
-from clawft.model import LOCAL, Call, Caller, Era, Errand, Reply
+from clawft.model import LOCAL, Call, Caller, Era, Reply, ReplyReceiver
 from clawft.upstream.session.paging import MAX_ITEMS
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR
@@ -22,8 +22,8 @@ from clawft.upstream.upstream import Upstream
 
 if TYPE_CHECKING:  # loaded with the first call
     from clawft.link.base import Posting
-    from clawft.provider.server.call.long_way import LongWay
     from clawft.provider.server.call.plain_call import CallEnd, PlainCall
+    from clawft.provider.server.call.slow_path import SlowPath
     from clawft.provider.server.progress_following import ProgressFollowing
     from clawft.provider.server.question.handshake_questions import Roots
     from clawft.provider.server.question.parked_calls import Park
@@ -81,7 +81,7 @@ class ServerCalls:
         self._own = own if upstream.spec.isolation == "per-session" else None
         self._following: ProgressFollowing | None = None
         self._questions: ServerQuestions | None = None
-        self._long_way: LongWay | None = None
+        self._slow_path: SlowPath | None = None
         self._templates: dict[str, CallTemplate] = {}
         self._way: SessionWay | None = None
         self._was_called = False
@@ -108,16 +108,16 @@ class ServerCalls:
         return self._questions
 
     @property
-    def long_way(self) -> LongWay:
-        if self._long_way is None:
-            from clawft.provider.server.call.long_way import LongWay
+    def slow_path(self) -> SlowPath:
+        if self._slow_path is None:
+            from clawft.provider.server.call.slow_path import SlowPath
 
-            self._long_way = LongWay(self._upstream, self.of, self.following, self.questions)
-        return self._long_way
+            self._slow_path = SlowPath(self._upstream, self.of, self.following, self.questions)
+        return self._slow_path
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def start(self, call: Call, errand: Errand) -> PlainCall | None:
+    def start(self, call: Call, receiver: ReplyReceiver) -> PlainCall | None:
         """Send it on its way, if it needs nothing but its answer."""
         upstream = self._upstream
         session = upstream.session
@@ -130,7 +130,7 @@ class ServerCalls:
             self._meet(call.caller.principal)
         begin = way.begin
         try:
-            return begin(call, self._templates.get(call.tool.name) or self._learn(call.tool.name), way, errand)
+            return begin(call, self._templates.get(call.tool.name) or self._learn(call.tool.name), way, receiver)
         except LinkError:  # the link has just gone: whoever runs the call finds the next one
             upstream.gate.leave()
             return None
@@ -145,21 +145,21 @@ class ServerCalls:
         return self._way
 
     async def _settle(self, plain: PlainCall, ended: CallEnd) -> Reply:
-        return await self.long_way.settle(plain, ended)
+        return await self.slow_path.settle(plain, ended)
 
     async def run(self, call: Call) -> Reply:
         if call.caller.principal != self.only_principal:
             self._meet(call.caller.principal)
         seconds = (self._templates.get(call.tool.name) or self._learn(call.tool.name)).seconds
         upstream = self._upstream if self._own is None else self.of(call.caller)
-        long_way = self._long_way or self.long_way
-        session = upstream.session or await long_way.connected(call, seconds)
+        slow_path = self._slow_path or self.slow_path
+        session = upstream.session or await slow_path.connected(call, seconds)
         if not upstream.gate.try_enter():
             seconds = await upstream.gate.enter_within(seconds, sharer(call.caller))
         try:
-            return await long_way.relay(call, upstream, session, seconds)
+            return await slow_path.relay(call, upstream, session, seconds)
         except BROKEN as wrong:
-            raise long_way.told(wrong, upstream) from None
+            raise slow_path.told(wrong, upstream) from None
         finally:
             upstream.gate.leave()
 

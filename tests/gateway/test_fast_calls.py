@@ -1,4 +1,4 @@
-"""Calls that no task waits for: one answer each, the same guards, and the long way for whatever needs it."""
+"""Calls that no task waits for: one answer each, the same guards, and the slow path for whatever needs it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clawft.errors import ExecutionFailed
 from clawft.guard.audit import Audit
 from clawft.guard.result import ResultGuard
 from clawft.guard.security import Security
-from clawft.model import Call, Errand, Next, Origin, Reply, SentErrand, Tool
+from clawft.model import Call, Next, Origin, Reply, ReplyReceiver, SentCall, Tool
 from clawft.policy.command import CommandPolicy
 from clawft.policy.url import UrlPolicy
 from clawft.store.leftovers import Leftovers
@@ -35,9 +35,9 @@ class Slow:
 class Taken:
     """A call on its way: the test answers it."""
 
-    def __init__(self, call: Call, errand: Errand) -> None:
+    def __init__(self, call: Call, receiver: ReplyReceiver) -> None:
         self.call = call
-        self.errand = errand
+        self.receiver = receiver
         self.cancelled = False
 
     def cancel(self, beside: bytes = b"") -> None:
@@ -45,7 +45,7 @@ class Taken:
 
 
 class Starting(Demo):
-    """Takes every call of its tools but those that are to go the long way."""
+    """Takes every call of its tools but those that are to take the slow path."""
 
     def __init__(self) -> None:
         super().__init__("quick")
@@ -53,10 +53,10 @@ class Starting(Demo):
         self.takes: Callable[[Call], bool] = lambda call: True
         self.add("echo", echo)
 
-    def start(self, call: Call, errand: Errand) -> SentErrand | None:
+    def start(self, call: Call, receiver: ReplyReceiver) -> SentCall | None:
         if not self.takes(call):
             return None
-        self.taken.append(Taken(call, errand))
+        self.taken.append(Taken(call, receiver))
         return self.taken[-1]
 
 
@@ -70,7 +70,7 @@ async def test_the_answer_itself_ends_a_call_and_leaves_its_line() -> None:
         (taken,) = quick.taken
         assert taken.call.arguments == b'{"a": 1}'
         assert not caller.messages
-        taken.errand.replied(Reply.text("done"))
+        taken.receiver.finish_with(Reply.text("done"))
         assert texts(await caller.answer(id)) == ["done"]
         assert not len(caller.served.running)
     audit.close()
@@ -84,7 +84,7 @@ async def test_replies_are_finished_as_on_the_long_way() -> None:
     async with pipe(serving(quick, guards=[ResultGuard(Leftovers(), limit=1_000)])) as caller:
         await caller.initialize()
         id = caller.send("tools/call", {"name": "quick__echo"})
-        quick.taken[0].errand.replied(Reply.text("x" * 5_000 + "\u202e"))
+        quick.taken[0].receiver.finish_with(Reply.text("x" * 5_000 + "\u202e"))
         (text,) = texts(await caller.answer(id))
     assert "[truncated]" in text
     assert "\u202e" not in text
@@ -134,7 +134,7 @@ async def test_progress_is_told_by_the_caller_s_token_until_the_answer() -> None
         (taken,) = quick.taken
         assert json.loads(taken.call.meta) == sent["_meta"]
         taken.call.talk.progress(1, 2)
-        taken.errand.replied(Reply.text("done"))
+        taken.receiver.finish_with(Reply.text("done"))
         assert texts(await caller.answer(id)) == ["done"]
     told = [each["params"] for each in caller.messages if each.get("method") == "notifications/progress"]
     assert told == [{"progressToken": "mine", "progress": 1, "total": 2}]
@@ -166,7 +166,7 @@ async def test_a_call_that_needs_more_than_its_answer_goes_on_in_a_worker(fails:
     async with pipe(serving(quick, guards=[audit])) as caller:
         await caller.initialize()
         id = caller.send("tools/call", {"name": "quick__echo"})
-        quick.taken[0].errand.goes_on(rest)
+        quick.taken[0].receiver.continue_with(rest)
         answer = await caller.answer(id)
     audit.close()
     assert answer["result"].get("isError", False) is fails
@@ -204,7 +204,7 @@ async def test_one_that_goes_on_can_still_be_cancelled() -> None:
     async with pipe(serving(quick)) as caller:
         await caller.initialize()
         id = caller.send("tools/call", {"name": "quick__echo"})
-        quick.taken[0].errand.goes_on(rest)
+        quick.taken[0].receiver.continue_with(rest)
         await begun.wait()
         caller.notify("notifications/cancelled", requestId=id)
         await turns(lambda: not len(caller.served.running))
@@ -220,7 +220,7 @@ async def test_and_before_a_worker_has_taken_it() -> None:
     async with pipe(serving(quick)) as caller:
         await caller.initialize()
         id = caller.send("tools/call", {"name": "quick__echo"})
-        quick.taken[0].errand.goes_on(rest)
+        quick.taken[0].receiver.continue_with(rest)
         caller.notify("notifications/cancelled", requestId=id)
         await turns(lambda: not len(caller.served.running))
         assert not caller.messages
@@ -234,7 +234,7 @@ async def test_an_id_in_use_is_refused_and_the_first_call_is_answered() -> None:
         refused = await caller.ask("tools/call", {"name": "quick__echo"}, id=7)
         assert "in use" in refused["error"]["message"]
         assert len(quick.taken) == 1
-        quick.taken[0].errand.replied(Reply.text("first"))
+        quick.taken[0].receiver.finish_with(Reply.text("first"))
         assert texts(await caller.answer(7)) == ["first"]
 
 
@@ -247,7 +247,7 @@ async def test_whatever_breaks_there_is_one_answer() -> None:
     async with pipe(serving(quick, guards=[Breaking()])) as caller:
         await caller.initialize()
         id = caller.send("tools/call", {"name": "quick__echo"})
-        quick.taken[0].errand.replied(Reply.text("x"))
+        quick.taken[0].receiver.finish_with(Reply.text("x"))
         assert (await caller.answer(id))["error"]["message"] == "internal error"
 
 
@@ -258,7 +258,7 @@ async def test_the_end_waits_for_calls_on_their_way_and_says_what_became_of_them
         first, second = (caller.send("tools/call", {"name": "quick__echo"}) for _ in range(2))
         drained = asyncio.create_task(caller.served.running.drain(0.05))
         await asyncio.sleep(0)
-        quick.taken[0].errand.replied(Reply.text("in time"))
+        quick.taken[0].receiver.finish_with(Reply.text("in time"))
         await drained
         assert texts(await caller.answer(first)) == ["in time"]
         assert "shutting down" in (await caller.answer(second))["error"]["message"]

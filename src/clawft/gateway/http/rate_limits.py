@@ -1,6 +1,6 @@
-"""How much one caller may take from the others: requests at once, requests a second, wrong tokens.
+"""Limits per caller: requests at once, requests a second, wrong tokens.
 
-The person at this machine has no others to take from, unless a rate is configured: their requests cost nothing here.
+Unless a rate is configured the user of this machine has no limits, and their requests are not counted.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ TELL_SECONDS = 60
 log = logging.getLogger("clawft.http")
 
 
-class Buckets:
-    """A bucket of tokens for each name: `burst` at once, then `rate` a second. The longest unused is forgotten."""
+class TokenBuckets:
+    """A token bucket for each name: `burst` at once, then `rate` a second. The longest unused is forgotten."""
 
     def __init__(self, rate: float, burst: float, now: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate
@@ -37,7 +37,7 @@ class Buckets:
         self._known: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, name: str, count: int = 1) -> float:
-        """0 if there was one to take, else the seconds until there is. More at once are owed, and waited for later."""
+        """Take `count`: 0 if at least one was there (the rest is owed), else the seconds until there is one."""
         now = self._now()
         left, since = self._known.get(name, (self._burst, now))
         left = min(self._burst, left + (now - since) * self._rate)
@@ -50,20 +50,20 @@ class Buckets:
         return 0.0
 
 
-class Turnstile:
+class RateLimits:
     def __init__(self, rate: float = 0) -> None:
         """`rate`: requests a second of one caller; 0 means as many as it likes."""
-        self._rate = Buckets(rate, max(rate, 1)) if rate else None
-        self._wrong = Buckets(WRONG_TOKENS_A_SECOND, WRONG_TOKENS)
-        self._told = Buckets(1 / TELL_SECONDS, 1)
+        self._rate = TokenBuckets(rate, max(rate, 1)) if rate else None
+        self._wrong = TokenBuckets(WRONG_TOKENS_A_SECOND, WRONG_TOKENS)
+        self._told = TokenBuckets(1 / TELL_SECONDS, 1)
         self._inside: dict[str, int] = {}
 
-    def stands_open(self, principal: str) -> bool:
-        """Is there nothing to count?"""
+    def is_unlimited(self, principal: str) -> bool:
+        """Whether the requests of this caller need not be counted."""
         return self._rate is None and principal == LOCAL
 
     def enter(self, principal: str, count: int = 1) -> AccessRefusal | None:
-        """Let a request in, or so many in one, until `leave`; or say why not."""
+        """Count `count` requests until `leave`; the refusal if they are too many."""
         inside = self._inside.get(principal, 0)
         if inside + count > MAX_IN_FLIGHT and principal != LOCAL:
             return AccessRefusal(
@@ -80,8 +80,8 @@ class Turnstile:
         if inside:
             self._inside[principal] = inside
 
-    def slow_down(self, address: str, refusal: AccessRefusal) -> AccessRefusal:
-        """Too many wrong tokens from one address are not worth an answer each. A right one is never refused here."""
+    def limit_wrong_tokens(self, address: str, refusal: AccessRefusal) -> AccessRefusal:
+        """The refusal of a wrong token, or a 429 if too many come from this address. A right token never comes here."""
         wait = self._wrong.take(household(address))
         if not wait:
             return refusal

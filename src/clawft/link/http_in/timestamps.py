@@ -1,29 +1,27 @@
-"""What a client has let us wait for. Time is not kept per request: stamps left behind tell, when somebody looks."""
+"""When things last happened on one connection, for its timeouts. No timer runs per request."""
 
 from __future__ import annotations
 
 from clawft.link.http_in.head import Limits
 
 
-class Stamps:
-    """When what happened last on one connection."""
-
+class Timestamps:
     __slots__ = ("head_since", "heard", "idle_since", "served")
 
     def __init__(self, now: float) -> None:
         self.served = False
-        """It has got an answer."""
+        """Whether any request was answered."""
         self.begin(now)
 
     def begin(self, now: float) -> None:
-        """From now on its time counts."""
+        """Start all times now."""
         self.heard = now
         self.head_since = now
-        """0: no head has begun that is not whole."""
+        """When the head began that is being read; 0 if none is."""
         self.idle_since = now
 
     def done(self, now: float) -> None:
-        """A request is answered, and the next may come."""
+        """A request was answered, and the next may come."""
         self.served = True
         self.idle_since = now
 
@@ -35,9 +33,9 @@ class Stamps:
         return now - self.head_since > limits.head_seconds
 
     def is_late_body(self, now: float, began: float, limits: Limits) -> bool:
-        """Of a request that began then."""
+        """`began`: when the request did."""
         return now - self.heard > limits.body_idle_seconds or now - began > limits.body_seconds
 
     def is_idle(self, now: float, limits: Limits) -> bool:
-        """For longer than a connection is kept; one that has never asked is kept less long."""
+        """Whether it has been idle for too long; one that has sent no request yet has less time."""
         return now - self.idle_since > (limits.keep_alive_seconds if self.served else limits.head_seconds)

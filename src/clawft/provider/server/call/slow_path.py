@@ -1,4 +1,4 @@
-"""The long way of a call to a server: over HTTP, between eras, with questions, as a task, or when it was lost."""
+"""The slow path of a call to a server: over HTTP, between eras, with questions, as a task, or after a loss."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ LOCAL = Caller().principal
 _encode = msgspec.json.encode
 
 
-class LongWay:
-    """Of the calls of one server."""
+class SlowPath:
+    """Relays those calls of one server that a `PlainCall` cannot."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class LongWay:
         self.tasks = ForeignTasks(upstream, of, questions)
 
     async def settle(self, plain: PlainCall, ended: CallEnd) -> Reply:
-        """The rest of a call that was sent on its way and came to more than a result."""
+        """Finish a plain call that ended with something other than a plain result."""
         upstream, session = plain.way.upstream, plain.way.session
         try:
             if not isinstance(ended, ClawftError):
@@ -83,7 +83,7 @@ class LongWay:
             raise self.told(wrong, upstream) from None
 
     def told(self, wrong: ClawftError, upstream: Upstream) -> ExecutionFailed | JsonRpcFailure | MissingCapability:
-        """What went wrong, as words an agent can act on."""
+        """The error as the calling agent gets it."""
         if is_of_other_era(wrong):
             upstream.health.doubt()
         return failed(self._server, wrong)
@@ -97,8 +97,8 @@ class LongWay:
                 await ask_for_urls(self._server, call, login_wanted(upstream.login_url))
             raise ExecutionFailed(down.message, hint=down.hint) from None
 
-    async def _be_loud(self, upstream: Upstream, level: str) -> None:
-        """Servers of the handshake era have one level for all their callers; the others are told with each call."""
+    async def _raise_log_level(self, upstream: Upstream, level: str) -> None:
+        """A handshake server has one log level for all callers; a stateless one is told with each call."""
         if not upstream.logs_per_request and upstream.interest.hear_at_least(level):
             await upstream.interest.settled(TELL_SECONDS)
 
@@ -107,9 +107,9 @@ class LongWay:
         return await self._relay(call, upstream, session, flight.left(), last=True)
 
     async def relay(self, call: Call, upstream: Upstream, session: Session, seconds: float) -> Reply:
-        """From a place among the calls of the server to the reply."""
+        """Run a call that already has its place at the server's gate."""
         if call.talk.level:
-            await self._be_loud(upstream, call.talk.level)
+            await self._raise_log_level(upstream, call.talk.level)
         if call.tool.task == "required" or (call.tool.task == "optional" and is_background(call)):
             return await self.tasks.call(call, session, self._members(call, None), seconds)
         if call.talk.carried:
@@ -119,7 +119,7 @@ class LongWay:
     async def _relay(
         self, call: Call, upstream: Upstream, session: Session, seconds: float, *, last: bool = False
     ) -> Reply:
-        """`last`: what is lost now stays lost."""
+        """`last`: a call that is lost now is not repeated."""
         flight = Flight(call, call.tool.name, seconds, seconds * HARD_LIMIT_FACTOR)
         followed = call.meta and relay.wants_progress(call.meta)
         token = self._following.begin(call.talk, flight) if followed else None

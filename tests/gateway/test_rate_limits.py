@@ -1,8 +1,8 @@
 """Shares of callers, counted with a clock of our own."""
 
-from clawft.gateway.http import turnstile
+from clawft.gateway.http import rate_limits
 from clawft.gateway.http.access import AccessRefusal
-from clawft.gateway.http.turnstile import Buckets, Turnstile
+from clawft.gateway.http.rate_limits import RateLimits, TokenBuckets
 from clawft.model import LOCAL
 from tests.requirements import requirement
 
@@ -17,7 +17,7 @@ class Clock:
 @requirement("QUAL-12")
 def test_a_bucket_gives_its_burst_and_then_its_rate() -> None:
     clock = Clock()
-    buckets = Buckets(2, 3, clock)
+    buckets = TokenBuckets(2, 3, clock)
     assert [buckets.take("a") for _ in range(4)] == [0, 0, 0, 0.5]
     assert buckets.take("b") == 0
     clock.now = 0.5
@@ -28,18 +28,18 @@ def test_a_bucket_gives_its_burst_and_then_its_rate() -> None:
 
 @requirement("QUAL-12")
 def test_only_so_many_names_are_remembered() -> None:
-    buckets = Buckets(1, 1, Clock())
+    buckets = TokenBuckets(1, 1, Clock())
     assert buckets.take("first") == 0
     assert buckets.take("first") == 1
-    for number in range(turnstile.MAX_BUCKETS):
+    for number in range(rate_limits.MAX_BUCKETS):
         buckets.take(str(number))
     assert buckets.take("first") == 0
 
 
 @requirement("QUAL-12")
 def test_a_request_that_left_makes_room_for_the_next() -> None:
-    gate = Turnstile()
-    assert [gate.enter("ada") for _ in range(turnstile.MAX_IN_FLIGHT)] == [None] * turnstile.MAX_IN_FLIGHT
+    gate = RateLimits()
+    assert [gate.enter("ada") for _ in range(rate_limits.MAX_IN_FLIGHT)] == [None] * rate_limits.MAX_IN_FLIGHT
     assert isinstance(gate.enter("ada"), AccessRefusal)
     assert gate.enter("bob") is None
     gate.leave("ada")
@@ -48,27 +48,27 @@ def test_a_request_that_left_makes_room_for_the_next() -> None:
 
 @requirement("QUAL-12")
 def test_the_person_at_the_machine_is_counted_only_where_a_rate_is_set() -> None:
-    assert Turnstile().stands_open(LOCAL)
-    assert not Turnstile().stands_open("ada")
-    assert not Turnstile(5).stands_open(LOCAL)
-    gate = Turnstile(100_000)
-    assert [gate.enter(LOCAL) for _ in range(2 * turnstile.MAX_IN_FLIGHT)] == [None] * 2 * turnstile.MAX_IN_FLIGHT
+    assert RateLimits().is_unlimited(LOCAL)
+    assert not RateLimits().is_unlimited("ada")
+    assert not RateLimits(5).is_unlimited(LOCAL)
+    gate = RateLimits(100_000)
+    assert [gate.enter(LOCAL) for _ in range(2 * rate_limits.MAX_IN_FLIGHT)] == [None] * 2 * rate_limits.MAX_IN_FLIGHT
 
 
 @requirement("QUAL-12")
 def test_many_requests_in_one_are_many() -> None:
-    gate = Turnstile()
-    assert gate.enter("ada", turnstile.MAX_IN_FLIGHT - 1) is None
+    gate = RateLimits()
+    assert gate.enter("ada", rate_limits.MAX_IN_FLIGHT - 1) is None
     assert isinstance(gate.enter("ada", 2), AccessRefusal)
     assert gate.enter("ada", 1) is None
-    gate.leave("ada", turnstile.MAX_IN_FLIGHT - 1)
+    gate.leave("ada", rate_limits.MAX_IN_FLIGHT - 1)
     assert gate.enter("ada", 2) is None
 
 
 @requirement("QUAL-12")
 def test_what_is_taken_beyond_the_burst_is_waited_for_later() -> None:
     clock = Clock()
-    buckets = Buckets(2, 2, clock)
+    buckets = TokenBuckets(2, 2, clock)
     assert buckets.take("a", 10) == 0
     assert buckets.take("a") == 4.5
     clock.now = 4.5

@@ -1,7 +1,7 @@
-"""One HTTP request that has come in, and the way back for its answer, whichever server took it. Knows nothing of MCP.
+"""One HTTP request, whichever server received it, and the way to answer it. Knows nothing of MCP.
 
-Our own server gives the whole body, a whole short answer and the news that the client has gone as plain calls. From
-any other ASGI server the same things come message by message.
+Our own server hands over a whole body, takes a short answer whole and tells of a disconnect by plain calls. With any
+other ASGI server the same is done message by message.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ class RequestHead(Protocol):
     def headers(self) -> Sequence[Header]: ...
 
 
-class Arrival(Protocol):
+class HttpRequest(Protocol):
     @property
     def head(self) -> RequestHead: ...
 
     @property
     def client(self) -> Address | None:
-        """Where it comes from, if that is known."""
+        """The address of the client, if it is known."""
         ...
 
     @property
     def gone(self) -> bool:
-        """Whether the client is, as far as that is known without reading on."""
+        """Whether the client has disconnected, as far as that is known without reading on."""
         ...
 
     @property
@@ -50,19 +50,19 @@ class Arrival(Protocol):
     def send(self) -> Send: ...
 
     def take_body(self) -> bytes | None:
-        """The whole body, if it is here already. Then `receive` has none left."""
+        """The whole body, if it has arrived; `receive` has none left then."""
         ...
 
     def answer(self, status: int, headers: tuple[Header, ...], body: bytes) -> bool:
-        """Give a short answer whole; False if it has to go through `send`."""
+        """Send a short answer in one piece; False if it has to go through `send`."""
         ...
 
-    def tell_when_gone(self, callback: Callable[[], object]) -> Callable[[], object]:
-        """Have it called when the client goes; what is returned takes that back."""
+    def on_disconnect(self, callback: Callable[[], object]) -> Callable[[], object]:
+        """Call this when the client disconnects, until the function that is returned has been called."""
         ...
 
     def listen(self) -> None:
-        """It waits for news, not for an answer, and can come again: it gives way when there are too many."""
+        """It waits for notifications and can come again, so it is closed first when there are too many connections."""
         ...
 
 
@@ -72,8 +72,8 @@ class _Head(Struct, frozen=True):
     headers: Sequence[Header]
 
 
-class FromAsgi:
-    """A request that another server took."""
+class AsgiRequest:
+    """A request that another ASGI server has received."""
 
     __slots__ = ("_receive", "_send", "client", "head")
 
@@ -100,8 +100,8 @@ class FromAsgi:
     def answer(self, status: int, headers: tuple[Header, ...], body: bytes) -> bool:
         return False
 
-    def tell_when_gone(self, callback: Callable[[], object]) -> Callable[[], object]:
+    def on_disconnect(self, callback: Callable[[], object]) -> Callable[[], object]:
         return Watch(self._receive, callback).stop
 
     def listen(self) -> None:
-        """Whom it sends away is the business of that server."""
+        """Which connections are closed is up to that server."""

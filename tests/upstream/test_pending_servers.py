@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from clawft.upstream.newcomers import WAIT_SECONDS, WAITED_CHANGES, Newcomers
+from clawft.upstream.pending_servers import WAIT_SECONDS, WAITED_CHANGES, PendingServers
 from clawft.upstream.upstream import Upstream
 from tests.requirements import requirement
 from tests.security.siege import honest
@@ -126,36 +126,36 @@ async def test_whoever_asks_while_changed_lists_are_on_their_way_gets_the_new_on
 
 @requirement("POOL-08", "POOL-05")
 async def test_a_server_that_changes_its_lists_all_the_time_holds_up_nobody() -> None:
-    on_their_way, waited = Newcomers(), 0
+    on_their_way, waited = PendingServers(), 0
     for _ in range(10 * WAITED_CHANGES):
-        on_their_way.expect_lists("restless", reading := asyncio.create_task(asyncio.sleep(0)))
-        waited += on_their_way.changing
-        await on_their_way.lists()
+        on_their_way.add_lists("restless", reading := asyncio.create_task(asyncio.sleep(0)))
+        waited += on_their_way.any_lists_changing
+        await on_their_way.wait_for_lists()
         await reading
     assert waited == WAITED_CHANGES
-    on_their_way.expect_lists("another", asyncio.create_task(asyncio.sleep(0)))
-    assert on_their_way.changing
+    on_their_way.add_lists("another", asyncio.create_task(asyncio.sleep(0)))
+    assert on_their_way.any_lists_changing
 
 
 @requirement("POOL-08")
 async def test_a_list_that_does_not_come_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clawft.upstream.newcomers.WAIT_SECONDS", 0.01)
-    on_their_way = Newcomers()
-    on_their_way.expect_lists("slow", reading := asyncio.create_task(asyncio.Event().wait()))
-    await on_their_way.lists()
+    monkeypatch.setattr("clawft.upstream.pending_servers.WAIT_SECONDS", 0.01)
+    on_their_way = PendingServers()
+    on_their_way.add_lists("slow", reading := asyncio.create_task(asyncio.Event().wait()))
+    await on_their_way.wait_for_lists()
     assert not reading.done()
-    still = on_their_way.changing
+    still = on_their_way.any_lists_changing
     assert not still  # nor by the next who asks
     reading.cancel()
 
 
 @requirement("POOL-08", "POOL-15")
 async def test_where_list_after_list_changes_nobody_waits_for_more_than_those_on_their_way_now() -> None:
-    on_their_way, first, never = Newcomers(), asyncio.Event(), asyncio.Event()
-    on_their_way.expect_lists("one", asyncio.create_task(first.wait()))
-    waiting = asyncio.create_task(on_their_way.lists())
+    on_their_way, first, never = PendingServers(), asyncio.Event(), asyncio.Event()
+    on_their_way.add_lists("one", asyncio.create_task(first.wait()))
+    waiting = asyncio.create_task(on_their_way.wait_for_lists())
     await asyncio.sleep(0)
-    on_their_way.expect_lists("another", later := asyncio.create_task(never.wait()))
+    on_their_way.add_lists("another", later := asyncio.create_task(never.wait()))
     first.set()
     async with asyncio.timeout(WAIT_SECONDS / 2):
         await waiting
@@ -166,17 +166,17 @@ async def test_where_list_after_list_changes_nobody_waits_for_more_than_those_on
 async def test_a_server_whose_lists_were_waited_for_in_vain_holds_up_nobody_for_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("clawft.upstream.newcomers.WAIT_SECONDS", 0.01)
-    on_their_way, go = Newcomers(), asyncio.Event()
-    on_their_way.expect_lists("slow", reading := asyncio.create_task(go.wait()))
-    await on_their_way.lists()
+    monkeypatch.setattr("clawft.upstream.pending_servers.WAIT_SECONDS", 0.01)
+    on_their_way, go = PendingServers(), asyncio.Event()
+    on_their_way.add_lists("slow", reading := asyncio.create_task(go.wait()))
+    await on_their_way.wait_for_lists()
     go.set()
     await reading
     await asyncio.sleep(0)
     waited: list[bool] = []
     for name in ("slow", "another"):
-        on_their_way.expect_lists(name, again := asyncio.create_task(asyncio.sleep(0)))
-        waited.append(on_their_way.changing)
+        on_their_way.add_lists(name, again := asyncio.create_task(asyncio.sleep(0)))
+        waited.append(on_their_way.any_lists_changing)
         await again
         await asyncio.sleep(0)
     assert waited == [False, True]
@@ -193,19 +193,19 @@ class Coming:
 
 @requirement("POOL-15")
 async def test_where_ever_more_servers_come_nobody_waits_longer_than_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clawft.upstream.newcomers.WAIT_SECONDS", 0.05)
-    on_their_way = Newcomers()
+    monkeypatch.setattr("clawft.upstream.pending_servers.WAIT_SECONDS", 0.05)
+    on_their_way = PendingServers()
 
     async def come() -> None:
         while True:
-            on_their_way.expect(cast("Upstream", Coming()))
+            on_their_way.add(cast("Upstream", Coming()))
             await asyncio.sleep(0.01)
 
     coming = asyncio.create_task(come())
     await asyncio.sleep(0)
     async with asyncio.timeout(PATIENT_S):
-        await on_their_way.all()
-    more = on_their_way.awaited
+        await on_their_way.wait_for_all()
+    more = on_their_way.any_starting
     assert more
     coming.cancel()
     on_their_way.close()

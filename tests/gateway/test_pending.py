@@ -41,7 +41,7 @@ async def test_what_is_there_waits_for_no_server_that_is_on_its_way(
             await caller.initialize(revision)
         else:
             params = modern(**params)
-        gateway.arrivals.newcomers = late = Late()
+        gateway.pending.servers = late = Late()
         answer = await caller.ask(method, params)
         assert late.waits == waits
         assert ("result" in answer) is (not waits or method == "resources/subscribe")
