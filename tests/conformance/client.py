@@ -37,10 +37,10 @@ DOCUMENT = "https://conformance-test.local/client-metadata.json"
 class Answers:
     """What a person and a model would say: yes, with the defaults of the form."""
 
-    def noticed(self, notification: Notification, stream: int | None) -> None:
+    def on_notification(self, notification: Notification, stream: int | None) -> None:
         pass
 
-    async def asked(self, request: Request, stream: int | None) -> Mapping[str, Any]:
+    async def answer_request(self, request: Request, stream: int | None) -> Mapping[str, Any]:
         params = json.loads(request.params or b"{}")
         match request.method:
             case "elicitation/create":
@@ -53,7 +53,7 @@ class Answers:
             case _:
                 raise JsonRpcFailure(METHOD_NOT_FOUND, f"{request.method} is not served here")
 
-    def lost(self, error: LinkError) -> None:
+    def on_lost(self, error: LinkError) -> None:
         print(f"lost: {error}", file=sys.stderr)
 
 

@@ -37,7 +37,7 @@ async def connected(folder: Path, spec: UpstreamSpec) -> AsyncGenerator[tuple[Po
     pool = Pool(folder / "cache", ways_to, [{"uri": folder.as_uri(), "name": "work"}])
     made: list[ServerProvider] = []
     pool.news.added.listen(lambda upstream: made.append(ServerProvider(upstream)))
-    pool.news.noticed.listen(lambda upstream, notice, stream: made[0].noticed(notice, upstream, stream))
+    pool.news.notification.listen(lambda upstream, notice, stream: made[0].on_notification(notice, upstream, stream))
     async with asyncio.timeout(PATIENCE_S):
         try:
             done = await pool.connect(spec)

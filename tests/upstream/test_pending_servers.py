@@ -185,7 +185,7 @@ async def test_a_server_whose_lists_were_waited_for_in_vain_holds_up_nobody_for_
 class Coming:
     """As far as it is known to whoever waits for it."""
 
-    answers = None
+    offer = None
 
     def __init__(self) -> None:
         self.tried = asyncio.Event()

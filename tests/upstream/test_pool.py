@@ -102,7 +102,7 @@ async def test_a_call_waits_as_long_as_it_may_for_one_that_is_in_use_to_be_idle(
         await mine.find("a").gate.enter()
         await mine.set_servers({"a": table("a"), "b": table("b")})
         waiting = asyncio.ensure_future(mine.get("b"))
-        await until(lambda: mine.find("b").called)
+        await until(lambda: mine.find("b").has_callers)
         assert not (await asyncio.wait({waiting}, timeout=2.5))[0], "it has not given up"
         mine.find("a").gate.leave()
         await waiting
@@ -165,7 +165,7 @@ async def test_lists_that_are_no_longer_fresh_are_renewed_when_an_agent_reads_th
     changing = Tables({"a": answers(**{"tools/list": tools})})
     async with pool(tmp_path, changing, list_seconds=fresh_for) as mine:
         ServerProviders(mine, gateway := Gateway())
-        gateway.looked = mine.renew
+        gateway.on_list_read = mine.refresh_stale
         await mine.connect(table("a"))
         changed = asyncio.Event()
         gateway.events.subscribe(lambda _: changed.set())

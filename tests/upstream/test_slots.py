@@ -10,10 +10,10 @@ class Server:
     def __init__(self, name: str, *, private: bool = False, idle: bool = True) -> None:
         self.name = name
         self.private = private
-        self.idle = idle
+        self.is_idle = idle
         self.used = 0.0
         self.is_open = True
-        self.called = False
+        self.has_callers = False
 
     def give_way(self) -> None:
         self.is_open = False
@@ -34,7 +34,7 @@ def test_one_that_is_idle_gives_way() -> None:
     slots.claim(Server("third"))
     assert (old.is_open, new.is_open) == (False, True)
     for server in (new, old):
-        server.idle = False
+        server.is_idle = False
     full = filled(2, new, Server("busy", idle=False))
     full.claim(Server("fourth"))
     assert len(full) == 2
@@ -48,7 +48,7 @@ def test_what_conversations_have_for_themselves_does_not_push_out_what_all_share
     slots = filled(4, *shared, *own)
     slots.claim(Server("one more", private=True))
     assert all(server.is_open for server in (*shared, *own))
-    own[0].idle = True
+    own[0].is_idle = True
     slots.claim(Server("one more", private=True))
     assert (own[0].is_open, all(server.is_open for server in shared)) == (False, True)
     slots.claim(Server("shared by all"))
@@ -62,7 +62,7 @@ async def test_one_that_cannot_come_in_holds_up_nobody_behind_it() -> None:
     first = asyncio.ensure_future(slots.enter(Server("private", private=True)))
     second = asyncio.ensure_future(slots.enter(Server("public")))
     await asyncio.sleep(0)
-    shared.idle = True
+    shared.is_idle = True
     slots.look()
     async with asyncio.timeout(5):
         await second
@@ -74,12 +74,12 @@ async def test_one_that_cannot_come_in_holds_up_nobody_behind_it() -> None:
 async def test_who_is_called_waits_for_one_in_use_and_comes_in_before_those_that_are_not_called() -> None:
     busy, called = Server("busy", idle=False), Server("called")
     slots = filled(1, busy)
-    called.called = True
+    called.has_callers = True
     slots.claim(called)
     unasked = asyncio.ensure_future(slots.enter(Server("unasked")))
     wanted = asyncio.ensure_future(slots.enter(called))
     await asyncio.sleep(0)
-    busy.idle = True
+    busy.is_idle = True
     slots.look()
     async with asyncio.timeout(5):
         await wanted

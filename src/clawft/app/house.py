@@ -199,7 +199,7 @@ class App:
         from clawft.delegate.prompt import ConnectedServer  # loaded with the desk
 
         running = self._upstreams.running() if self._upstreams is not None else []
-        heard = {one.spec.name: one.answers for one in running if one.spec.trust == "trusted"}
+        heard = {one.spec.name: one.offer for one in running if one.spec.trust == "trusted"}
         names = [one.spec.name for one in running]
         return [ConnectedServer(name, said.instructions if (said := heard.get(name)) else "") for name in names]
 

@@ -50,7 +50,7 @@ class Upstreams:
         ServerProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask, people)
         pool.clearance = self._cleared_ways
         gateway.pending.servers = pool.pending
-        gateway.looked = pool.renew
+        gateway.on_list_read = pool.refresh_stale
         gateway.events.subscribe(lambda event: _pass_on(event, pool))
         return pool
 
@@ -88,12 +88,12 @@ class Upstreams:
         from clawft.guard.approval.offers import OfferedTools  # loaded by now: it is who asks
 
         upstream = self._as_had_by(caller, server)
-        told = upstream.answers.instructions if upstream.answers else ""
+        told = upstream.offer.instructions if upstream.offer else ""
         return OfferedTools(upstream.tools, told, local=upstream.spec.is_local)
 
     def beside(self, server: str, caller: Caller | None = None) -> Sequence[Tool]:
         """Prompts and resources a server has now, as tools: for whoever has to decide about them."""
-        known = self._as_had_by(caller, server).answers
+        known = self._as_had_by(caller, server).offer
         if known is None:
             return ()
         return beside_tools([each.raw for each in known.prompts], resources=bool(known.resources or known.templates))

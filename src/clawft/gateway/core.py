@@ -85,8 +85,8 @@ class Gateway:
         self.question_seconds = question_seconds
         self.pages = Pages(key, page_size)
         self.folders = Folders()
-        self.looked: Callable[[], None] = lambda: None
-        """Called whenever somebody reads a list."""
+        self.on_list_read: Callable[[], None] = lambda: None
+        """Called whenever a list is read."""
         self.calls = 0
         self._tasks: TaskBoard | None = None
         self._roster = Roster(form)

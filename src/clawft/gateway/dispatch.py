@@ -133,7 +133,7 @@ def list_page(
 ) -> bytes:
     """One page of a list, finished in the caller's dialect; ready-made after the first time."""
     kind, revision = LISTS[method], REVISIONS[caller.revision]
-    gateway.looked()
+    gateway.on_list_read()
 
     def listed() -> Listed:
         found = kind.items(gateway, caller)

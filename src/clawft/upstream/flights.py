@@ -40,7 +40,7 @@ class Flight(Patience):
     """Who holds the call open while its agent answers with a later request."""
     answering: set[asyncio.Future[Any] | None] | None = None
     """Whoever answers its questions."""
-    left_to: Flight | None = None
+    taken_over_by: Flight | None = None
     """The call that goes on with what this one has left open."""
 
     def __init__(self, call: Call, what: str, seconds: float, hard_seconds: float | None = None) -> None:
@@ -55,26 +55,26 @@ class Flight(Patience):
         caller = self.call.caller
         return caller.principal, caller.session, caller.client
 
-    def land(self, others: Collection[Flight]) -> None:
+    def finish_questions(self, others: Collection[Flight]) -> None:
         """The call is over, and with it what it asked; a question that may be another call's goes on with that one."""
-        heir = self.heir(others)
+        successor = self.successor(others)
         for task in tuple(self.answering or ()):
             if task is None or task.done():
                 continue
-            if heir is None:
+            if successor is None:
                 task.cancel()
             else:
-                self.left_to = heir
-                heir.inherit(task)
+                self.taken_over_by = successor
+                successor.take_over(task)
 
-    def heir(self, others: Collection[Flight]) -> Flight | None:
+    def successor(self, others: Collection[Flight]) -> Flight | None:
         """A call of the same agent that a guessed question of this one may be of."""
         if not self.guessed:
             return None
         same = (flight for flight in others if flight.conversation == self.conversation)
         return next((flight for flight in same if (flight.opened is None) == (self.opened is None)), None)
 
-    def inherit(self, answering: asyncio.Future[Any]) -> None:
+    def take_over(self, answering: asyncio.Future[Any]) -> None:
         """Time stands still until this is answered."""
         self.guessed = True
         self.answering = {*(self.answering or ()), answering}
@@ -87,7 +87,7 @@ class Flight(Patience):
         self.release()
 
 
-class LeftCalls:
+class AbandonedCalls:
     """Whose calls were given up lately. A server need not have noticed, and may still ask something for one."""
 
     def __init__(self) -> None:

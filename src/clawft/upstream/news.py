@@ -37,5 +37,5 @@ class News:
         """Of all that run the names, in the order they have now."""
         self.state_changed: Topic[[Upstream]] = Topic()
         self.offer_changed: Topic[[Upstream, Parts]] = Topic()
-        self.noticed: Topic[[Upstream, Notification, int | None]] = Topic()
-        self.asked: Answerer | None = None
+        self.notification: Topic[[Upstream, Notification, int | None]] = Topic()
+        self.answer_request: Answerer | None = None

@@ -35,7 +35,7 @@ class PendingServers:
 
     def add(self, started: Upstream) -> None:
         """A server was started now. If its lists are remembered, nobody need wait for it."""
-        if started.answers is None:
+        if started.offer is None:
             starting = asyncio.get_running_loop().create_task(_first_try(started))
             self._starting.add(starting)
             starting.add_done_callback(self._started)

@@ -222,13 +222,13 @@ class Pool:
         """Its tools: as remembered while that is fresh, else as it says now."""
         return await self.find(name).read_tools()
 
-    def renew(self) -> None:
+    def refresh_stale(self) -> None:
         """Lists have been read: those that are no longer fresh are asked for again beside it, and news follow."""
         now = time.monotonic()
         if now >= self._renewed + RENEW_SECONDS:
             self._renewed = now
             for upstream in self:
-                upstream.renew()
+                upstream.refresh_stale()
 
     @property
     def private(self) -> PrivateSessions:
@@ -293,19 +293,19 @@ class Pool:
     def roots_changed(self) -> None:
         """The agent's folders are others than before: servers that remember them are told."""
         for upstream in self:
-            upstream.tell_roots_changed()
+            upstream.notify_roots_changed()
 
     def roots(self) -> list[Mapping[str, Any]]:
         return self._roots
 
-    async def asked(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
-        if self.news.asked is not None:
-            return await self.news.asked(upstream, request, stream)
+    async def answer_request(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
+        if self.news.answer_request is not None:
+            return await self.news.answer_request(upstream, request, stream)
         if request.method == "roots/list":
             return {"roots": self._roots}
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{request.method} is not served here")
 
-    def lists_change(self, upstream: Upstream, reading: asyncio.Task[None]) -> None:
+    def lists_changing(self, upstream: Upstream, reading: asyncio.Task[None]) -> None:
         self.pending.add_lists(upstream.spec.name, reading)
 
     def offer_changed(self, upstream: Upstream, parts: Parts) -> None:
@@ -314,8 +314,8 @@ class Pool:
     def state_changed(self, upstream: Upstream) -> None:
         self.news.state_changed.tell(upstream)
 
-    def noticed(self, upstream: Upstream, notification: Notification, stream: int | None) -> None:
-        self.news.noticed.tell(upstream, notification, stream)
+    def on_notification(self, upstream: Upstream, notification: Notification, stream: int | None) -> None:
+        self.news.notification.tell(upstream, notification, stream)
 
 
 def _error_in(name: str, spec: UpstreamSpec) -> ClawftError | None:

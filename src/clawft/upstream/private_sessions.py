@@ -54,7 +54,7 @@ class PrivateSessions:
     def _make_room(self) -> None:
         if len(self._kept) < self._limit:
             return
-        oldest = next((key for key, upstream in self._kept.items() if not upstream.busy), None)
+        oldest = next((key for key, upstream in self._kept.items() if not upstream.is_busy), None)
         if oldest is None:
             raise Busy(f"busy: {self._limit} conversations have a server of their own", hint="end some of them")
         self._end(oldest)

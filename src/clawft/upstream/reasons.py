@@ -16,11 +16,11 @@ def not_connected(name: str, state: ServerState, why: str) -> NotConnected:
 
 
 def not_ready(seconds: float, step: str) -> str:
-    """Without an error of its own: then it is waited for."""
+    """For a server that is still expected and has said nothing wrong."""
     return f"not ready after {seconds:.3g} s" + (f": no answer to {step} yet" if step else "")
 
 
-def no_place(name: str, seconds: float, limit: int) -> NotConnected:
+def no_slot(name: str, seconds: float, limit: int) -> NotConnected:
     return NotConnected(
         f"{name} is not connected: it had no place for {seconds:.3g} s; the limit is {limit}, and all are in use",
         hint="try again when calls have ended, or raise pool.max_connections in config.toml",
@@ -32,5 +32,5 @@ def words_of(error: Exception) -> str:
 
 
 def words(said: str) -> str:
-    """A server's own may be megabytes, and repeat the key it was given."""
+    """Cut and without secrets: a server may send megabytes, and repeat the key it was given."""
     return conceal(said[: 2 * MAX_ERROR_CHARS])[:MAX_ERROR_CHARS]

@@ -26,10 +26,10 @@ class SlotHolder(Protocol):
     """Of one conversation, or one person."""
 
     @property
-    def idle(self) -> bool: ...
+    def is_idle(self) -> bool: ...
 
     @property
-    def called(self) -> bool:
+    def has_callers(self) -> bool:
         """Does a call wait for it?"""
         ...
 
@@ -87,7 +87,7 @@ class Slots:
 
     def look(self) -> None:
         """Something has changed: let those in who can come in now, and those that are called before all others."""
-        for waiter in sorted(self._queue, key=lambda waiter: not waiter.holder.called):
+        for waiter in sorted(self._queue, key=lambda waiter: not waiter.holder.has_callers):
             if waiter.turn.done() or self._take(waiter.holder):
                 self._queue.remove(waiter)
                 if not waiter.turn.done():
@@ -98,7 +98,7 @@ class Slots:
     def _take(self, holder: SlotHolder) -> bool:
         if len(self._holders) >= self.limit:
             spared = holder.private and sum(other.private for other in self._holders) >= self.limit // 2
-            idle = [other for other in self._holders if other.idle and (other.private or not spared)]
+            idle = [other for other in self._holders if other.is_idle and (other.private or not spared)]
             if not idle:
                 return False
             gone = min(idle, key=lambda other: other.used)

@@ -55,7 +55,7 @@ def status_of(spec: UpstreamSpec, upstream: Upstream | None) -> ServerStatus:
     trusted = spec.trust == "trusted"
     if upstream is None:
         return ServerStatus(spec.name, ServerState.DISABLED.value, spec.transport, trusted=trusted, scope=spec.scope)
-    session, offer = upstream.session, upstream.answers or NOTHING
+    session, offer = upstream.session, upstream.offer or NOTHING
     child = session.link.child if session is not None else None
     return ServerStatus(
         name=spec.name,
@@ -78,5 +78,5 @@ def status_of(spec: UpstreamSpec, upstream: Upstream | None) -> ServerStatus:
         left_out=tuple(map(words, offer.left_out)),
         step=upstream.step,
         scope=spec.scope,
-        rests=upstream.rests,
+        rests=upstream.is_resting,
     )

@@ -1,4 +1,4 @@
-"""What a server needs from the house it lives in."""
+"""What an upstream needs from the program around it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Surroundings(Protocol):
-    """Links to it, a place, answers to its questions, an ear for its news."""
+    """How to reach the server, a slot for it, answers to its requests, and who hears of its changes."""
 
     @property
     def slots(self) -> Slots: ...
@@ -39,16 +39,16 @@ class Surroundings(Protocol):
         """The folders a server is told of where no agent has any to give."""
         ...
 
-    async def asked(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
+    async def answer_request(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
         """The answer to a question of the server's; raises JsonRpcFailure to refuse it."""
         ...
 
-    def lists_change(self, upstream: Upstream, reading: asyncio.Task[None]) -> None:
-        """The server says that they do; they are being read again."""
+    def lists_changing(self, upstream: Upstream, reading: asyncio.Task[None]) -> None:
+        """The server says that its lists have changed; `reading` reads them again."""
         ...
 
     def offer_changed(self, upstream: Upstream, parts: Parts) -> None: ...
 
     def state_changed(self, upstream: Upstream) -> None: ...
 
-    def noticed(self, upstream: Upstream, notification: Notification, stream: int | None) -> None: ...
+    def on_notification(self, upstream: Upstream, notification: Notification, stream: int | None) -> None: ...

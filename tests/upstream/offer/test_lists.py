@@ -69,7 +69,7 @@ async def test_of_two_with_one_name_or_one_uri_the_first_is_offered_and_the_othe
     ways = Tables({"a": answers("one", initialize=CAPABLE, **lists)})
     async with pool(tmp_path, ways) as p:
         await p.connect(table("a"))
-        offered = p.find("a").answers
+        offered = p.find("a").offer
         assert offered is not None
         assert [each.name for each in offered.prompts] == ["p", "q"]
         assert [each.view.name for each in offered.resources] == ["first"]
@@ -218,7 +218,7 @@ async def test_a_list_that_fails_does_not_take_the_tools_away(tmp_path: Path, fa
     broken = answers(initialize=CAPABLE, **{"resources/list": failure, "prompts/list": {"prompts": [{"name": "p"}]}})
     async with pool(tmp_path, Tables({"a": broken})) as p:
         await p.connect(table("a"))
-        offered = p.find("a").answers
+        offered = p.find("a").offer
         assert offered is not None
         assert ([each.name for each in offered.tools], [each.name for each in offered.prompts]) == (["one"], ["p"])
         assert p.server_status("a").left_out == (f"its resources: {failure.message}",)
@@ -392,7 +392,7 @@ async def test_an_entry_that_is_nested_too_deeply_costs_that_entry_of_any_list(
     tmp_path: Path, deep: str, stream: bool
 ) -> None:
     p = await _offered(tmp_path, {member: f"{entry},{deep}" for member, entry in ENTRIES.items()}, stream)
-    offered, status = p.find("a").answers, p.server_status("a")
+    offered, status = p.find("a").offer, p.server_status("a")
     await p.close()
     assert offered is not None
     assert [len(getattr(offered, part)) for part in server_offer.PARTS] == [1, 1, 1, 1]
@@ -425,7 +425,7 @@ async def test_of_very_many_tools_the_first_are_offered_and_the_others_counted(t
 )
 async def test_an_entry_that_is_none_costs_that_entry_of_any_list(tmp_path: Path, bad: str, told: str) -> None:
     p = await _offered(tmp_path, {member: f"{bad},{entry}" for member, entry in ENTRIES.items()}, stream=False)
-    offered, status = p.find("a").answers, p.server_status("a")
+    offered, status = p.find("a").offer, p.server_status("a")
     await p.close()
     assert offered is not None
     assert [len(getattr(offered, part)) for part in server_offer.PARTS] == [1, 1, 1, 1]

@@ -42,12 +42,12 @@ class Awaited(StreamLink):
 
 
 class Nobody:
-    def noticed(self, notification: Notification, stream: int | None) -> None: ...
+    def on_notification(self, notification: Notification, stream: int | None) -> None: ...
 
-    async def asked(self, request: Request, stream: int | None) -> Mapping[str, Any]:
+    async def answer_request(self, request: Request, stream: int | None) -> Mapping[str, Any]:
         raise JsonRpcFailure(-32601, "nobody is here")
 
-    def lost(self, error: LinkError) -> None: ...
+    def on_lost(self, error: LinkError) -> None: ...
 
 
 async def handshake_seconds(era: Era) -> float:

@@ -20,13 +20,13 @@ REFERENCE = "${secret://keyring/any}"
 
 
 class Listener:
-    def noticed(self, notification: Notification, stream: int | None) -> None:
+    def on_notification(self, notification: Notification, stream: int | None) -> None:
         pass
 
-    async def asked(self, request: Request, stream: int | None) -> Mapping[str, Any]:
+    async def answer_request(self, request: Request, stream: int | None) -> Mapping[str, Any]:
         return {}
 
-    def lost(self, error: LinkError) -> None:
+    def on_lost(self, error: LinkError) -> None:
         pass
 
 

@@ -51,16 +51,16 @@ class Listener:
         self.questions: list[Request] = []
         self.ends: list[LinkError] = []
 
-    def noticed(self, notification: Notification, stream: int | None) -> None:
+    def on_notification(self, notification: Notification, stream: int | None) -> None:
         self.notices.append(notification)
 
-    async def asked(self, request: Request, stream: int | None) -> Mapping[str, Any]:
+    async def answer_request(self, request: Request, stream: int | None) -> Mapping[str, Any]:
         self.questions.append(request)
         if request.method == "roots/list":
             return {"roots": []}
         raise JsonRpcFailure(METHOD_NOT_FOUND, "not here")
 
-    def lost(self, error: LinkError) -> None:
+    def on_lost(self, error: LinkError) -> None:
         self.ends.append(error)
 
 

@@ -57,11 +57,11 @@ async def _challenge(spec: UpstreamSpec) -> str:
 class _Deaf:
     """Listens to a session that is opened only to be refused."""
 
-    def noticed(self, notification: object, stream: int | None) -> None:
+    def on_notification(self, notification: object, stream: int | None) -> None:
         pass
 
-    async def asked(self, request: object, stream: int | None) -> dict[str, object]:
+    async def answer_request(self, request: object, stream: int | None) -> dict[str, object]:
         return {}
 
-    def lost(self, error: object) -> None:
+    def on_lost(self, error: object) -> None:
         pass

@@ -71,14 +71,14 @@ def _told_by(upstream: Upstream) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Everything a model may get to see of a server before it calls anything."""
     for tool in upstream.tools:
         yield tool.name, _members(tool.wire)
-    answers = upstream.answers
-    if answers is None:
+    offer = upstream.offer
+    if offer is None:
         return
     if upstream.session is not None:
         yield "(server)", _shown(upstream.session.peer.server_info)
-    if answers.instructions:
-        yield "(instructions)", {"instructions": visible_text(answers.instructions)}
-    for item in (*answers.prompts, *answers.resources, *answers.templates):
+    if offer.instructions:
+        yield "(instructions)", {"instructions": visible_text(offer.instructions)}
+    for item in (*offer.prompts, *offer.resources, *offer.templates):
         told = _members(item.raw)
         yield str(told.get("name", "?")), told
 

@@ -42,8 +42,8 @@ class Trace:
                 self._say(name, f"{state.value}{f': {upstream.error}' if upstream.error else ''}")
 
     def _offer_changed(self, upstream: Upstream, parts: Parts) -> None:
-        answers = upstream.answers
-        prompts, resources = (len(answers.prompts), len(answers.resources)) if answers else (0, 0)
+        offer = upstream.offer
+        prompts, resources = (len(offer.prompts), len(offer.resources)) if offer else (0, 0)
         found = f"{len(upstream.tools)} tools, {prompts} prompts, {resources} resources"
         self._say(upstream.spec.name, f"offers {found}")
 

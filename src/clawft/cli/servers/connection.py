@@ -88,9 +88,9 @@ def debugging(spec: UpstreamSpec) -> str:
 
 def outcome(pool: Pool, spec: UpstreamSpec) -> tuple[ServerStatus, dict[str, int]]:
     """How it is, and how much it offers. Raises NotConnected."""
-    status, answers = pool.server_status(spec.name), pool.find(spec.name).answers
-    if status.status != "connected" or answers is None:
+    status, offer = pool.server_status(spec.name), pool.find(spec.name).offer
+    if status.status != "connected" or offer is None:
         why = status.error or f"no answer within {TEST_SECONDS:g} s"
         raise NotConnected(f"{spec.name}: {why}", hint=hint_for(spec, why) or debugging(spec))
-    offered = {"tools": len(status.tools), "prompts": len(answers.prompts), "resources": len(answers.resources)}
+    offered = {"tools": len(status.tools), "prompts": len(offer.prompts), "resources": len(offer.resources)}
     return status, offered

@@ -157,7 +157,7 @@ class PersonalServer:
         own = [proof for proof, guest in others.items() if guest.principal == caller.principal]
         own.sort(key=lambda proof: others[proof].used)
         for proof in {*gone, *own[: max(len(own) + 1 - MAX_OF_ONE, 0)]}:
-            if not others[proof].upstream.busy:
+            if not others[proof].upstream.is_busy:
                 del self._guests[proof]
                 self._pool.private.end_one(self.server, _key(proof))
 
@@ -191,10 +191,10 @@ class _Around:
         """Folders of this machine are none of theirs."""
         return []
 
-    async def asked(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
+    async def answer_request(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
         return await handshake_questions.answer(upstream, request, stream, self.roots)
 
-    def lists_change(self, upstream: Upstream, reading: asyncio.Task[None]) -> None:
+    def lists_changing(self, upstream: Upstream, reading: asyncio.Task[None]) -> None:
         """Nobody waits: what has changed is told when it is there."""
 
     def offer_changed(self, upstream: Upstream, parts: Parts) -> None:
@@ -203,5 +203,5 @@ class _Around:
     def state_changed(self, upstream: Upstream) -> None:
         """Nobody watches: whoever calls is told."""
 
-    def noticed(self, upstream: Upstream, notification: Notification, stream: int | None) -> None:
-        self.provider.noticed(notification, upstream, stream)
+    def on_notification(self, upstream: Upstream, notification: Notification, stream: int | None) -> None:
+        self.provider.on_notification(notification, upstream, stream)

@@ -16,9 +16,9 @@ PAGE = "ui://"
 class ResourceLists:
     """A server's lists, looked through once."""
 
-    def __init__(self, answers: ServerOffer | None) -> None:
-        self.answers = answers
-        self.lists = answers or NOTHING
+    def __init__(self, offer: ServerOffer | None) -> None:
+        self.offer = offer
+        self.lists = offer or NOTHING
         self._uris = {resource.uri for resource in self.lists.resources}
 
     def may_have(self, uri: str) -> bool:

@@ -124,7 +124,9 @@ class ServerProvider:
 
     # ── notices ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def noticed(self, notification: Notification, upstream: Upstream | None = None, stream: int | None = None) -> None:
+    def on_notification(
+        self, notification: Notification, upstream: Upstream | None = None, stream: int | None = None
+    ) -> None:
         """`upstream` is the server as one conversation has it, if it is not the one we share."""
         if notification.method == "notifications/progress":
             self._calls.following.progressed(notification.params)
@@ -201,9 +203,9 @@ class ServerProvider:
 
     def _read(self) -> ResourceLists:
         """The server's lists, read once for as long as they are the same."""
-        answers = self._upstream.answers
-        if self._readable.answers is not answers:
-            self._readable = ResourceLists(answers)
+        offer = self._upstream.offer
+        if self._readable.offer is not offer:
+            self._readable = ResourceLists(offer)
         return self._readable
 
     async def read_resource(self, uri: str) -> bytes | None:

@@ -68,8 +68,8 @@ class ServerProviders:
         pool.news.removed.listen(self._removed)
         pool.news.arranged.listen(self._arranged)
         pool.news.offer_changed.listen(self._offer_changed)
-        pool.news.noticed.listen(self._noticed)
-        pool.news.asked = self._asked
+        pool.news.notification.listen(self._pass_on_notification)
+        pool.news.answer_request = self._answer_request
 
     def find(self, server: str) -> ServerProvider | None:
         """None for one that is called in the name of people, too: without one of them it has nothing."""
@@ -113,7 +113,7 @@ class ServerProviders:
         if provider is not None:
             provider.offer_changed(parts)
 
-    async def _asked(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
+    async def _answer_request(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
         from clawft.provider.server.question.handshake_questions import answer  # most servers never ask
         from clawft.provider.server.question.questions import ROOTS
 
@@ -123,10 +123,10 @@ class ServerProviders:
                 return {"roots": told}
         return await answer(upstream, request, stream, self._pool.roots)
 
-    def _noticed(self, upstream: Upstream, notification: Notification, stream: int | None) -> None:
+    def _pass_on_notification(self, upstream: Upstream, notification: Notification, stream: int | None) -> None:
         provider = self.find(upstream.spec.name)
         if provider is not None:
-            provider.noticed(notification, upstream, stream)
+            provider.on_notification(notification, upstream, stream)
 
 
 def _nobody(spec: UpstreamSpec, proof: str) -> Credentials:

@@ -47,16 +47,16 @@ class Lists:
         """When they were read again the last time: a change that comes soon after the start is read at once."""
         self._stale = False
         known = cache.get(spec)
-        self.answers: ServerOffer | None = None if known is None else recalled(known, spec.name, place)
+        self.offer: ServerOffer | None = None if known is None else recalled(known, spec.name, place)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        return self.answers.tools if self.answers is not None else ()
+        return self.offer.tools if self.offer is not None else ()
 
     @property
     def era(self) -> Era | None:
         """What the server spoke when it answered last."""
-        return self.answers.era if self.answers is not None else None
+        return self.offer.era if self.offer is not None else None
 
     def is_fresh(self) -> bool:
         return self._cache.is_fresh(self._spec)
@@ -64,12 +64,12 @@ class Lists:
     async def ask(self, session: Session) -> None:
         """Everything anew, swapped in one step; the house hears of it only if it differs."""
         async with self._asking:
-            before = self.answers
-            self.answers = answers = await ask(session, self._spec.name, self._place, before or NOTHING)
-            self._cache.put(self._spec, written(answers, fingerprint(self._spec), time.time()))
-        if not answers.tools:
+            before = self.offer
+            self.offer = offer = await ask(session, self._spec.name, self._place, before or NOTHING)
+            self._cache.put(self._spec, written(offer, fingerprint(self._spec), time.time()))
+        if not offer.tools:
             log.info("%s: it has no tools", self._spec.name)
-        parts = _differing(before or NOTHING, answers)
+        parts = _differing(before or NOTHING, offer)
         if parts or before is None:
             self._changed(parts)
 
@@ -92,7 +92,7 @@ class Lists:
     @property
     def _pause(self) -> float:
         """The least between two readings: the longer, the more there is to read."""
-        heard = self.answers.heard if self.answers is not None else 0
+        heard = self.offer.heard if self.offer is not None else 0
         return RELIST_SECONDS * (1 + heard / SHARE_BYTES)
 
     def settle(self) -> None:
@@ -108,7 +108,7 @@ class Lists:
 class NoLists:
     """Of a session beside the one whose lists are offered: it is asked only for what its calls need."""
 
-    answers: ServerOffer | None = None
+    offer: ServerOffer | None = None
     tools: tuple[Tool, ...] = ()
 
     def __init__(self, spec: UpstreamSpec, cache: SchemaCache) -> None:

@@ -29,9 +29,9 @@ async def open_session(
     listener: SessionListener,
     capabilities: Mapping[str, Any],
     known: Era | None,
-    did_wrong: Callable[[Faults], None],
+    add_faults: Callable[[Faults], None],
 ) -> Session:
-    """`known` is the era the server spoke last time; `did_wrong` hears of tries in vain.
+    """`known` is the era the server spoke last time; `add_faults` hears of tries in vain.
 
     Raises what its first way said if none leads to it.
     """
@@ -45,22 +45,22 @@ async def open_session(
             await session.connect(known, pinned)
             _check_untouched(spec, session)
         except LinkRefused as refused:
-            await _leave(session, did_wrong)
+            await _leave(session, add_faults)
             first = first or refused
             if refused.http_status not in OLDER_FORM:
                 break
         except ProcessExited:
-            await _leave(session, did_wrong)
+            await _leave(session, add_faults)
             if not session.introduction.ended_at_probe:
                 raise
             known = Era.HANDSHAKE
             untried.appendleft(way)
         except RequestTimeout as silent:
             words = _last_words(session) + _wrongs(session)
-            await _leave(session, did_wrong)
+            await _leave(session, add_faults)
             raise LinkClosed(f"{silent.message}{words}") if words else silent from None
         except BaseException:
-            await _leave(session, did_wrong)
+            await _leave(session, add_faults)
             raise
         else:
             return session
@@ -75,8 +75,8 @@ def _check_untouched(spec: UpstreamSpec, session: Session) -> None:
             raise SpawnFailed(f"{spec.name} was stopped: {file.path} was changed while it was started", passing=True)
 
 
-async def _leave(session: Session, did_wrong: Callable[[Faults], None]) -> None:
-    did_wrong(session.faults)
+async def _leave(session: Session, add_faults: Callable[[Faults], None]) -> None:
+    add_faults(session.faults)
     await session.close()
 
 

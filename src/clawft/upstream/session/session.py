@@ -6,8 +6,9 @@ server go to the listener.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:  # loaded with the first server over stateless HTTP, and the f
 
 REQUEST_SECONDS = 30.0
 MAX_ROUNDS = 16
-"""How often a stateless server may come back with questions before it must give its result."""
+"""How often a stateless server may ask questions before it must give its result."""
 
 BAD_REQUEST = 400
 """How a server of the handshake era refuses over HTTP what is sent outside of a session."""
@@ -52,15 +53,15 @@ _object = msgspec.json.Decoder(dict[str, Raw])
 
 
 class SessionListener(Protocol):
-    """Whoever lives with the session: told of notices, asked the server's questions, told when it is lost."""
+    """What a session needs from its owner: what to do with notifications, requests and the end of the link."""
 
-    def noticed(self, notification: Notification, stream: int | None) -> None: ...
+    def on_notification(self, notification: Notification, stream: int | None) -> None: ...
 
-    async def asked(self, request: Request, stream: int | None) -> Mapping[str, Any]:
-        """The result for a request of the server's; raises JsonRpcFailure to refuse it."""
+    async def answer_request(self, request: Request, stream: int | None) -> Mapping[str, Any]:
+        """The result for a request of the server. Raises JsonRpcFailure to refuse it."""
         ...
 
-    def lost(self, error: LinkError) -> None: ...
+    def on_lost(self, error: LinkError) -> None: ...
 
 
 class Session:
@@ -74,9 +75,10 @@ class Session:
         self._questions: Questions | None = None
         self.peer = Peer(Era.HANDSHAKE, NEWEST_HANDSHAKE)
         self._was_pinged = False
+        self._tasks: set[asyncio.Task[None]] = set()
         self._asked = 0
         self.broken_streams = 0
-        """Subscriptions that did not hold."""
+        """Subscriptions that broke off soon."""
 
     async def connect(self, known: Era | None = None, pinned: Era | None = None) -> Peer:
         """Open the link and find the era; `known` is what this server spoke last time and is tried first.
@@ -134,7 +136,7 @@ class Session:
 
     async def _answers_to(self, wanted: UnfinishedResult) -> dict[str, Any]:
         answers = {
-            key: await self._listener.asked(Request(b"0", asked.method, bytes(asked.params)), None)
+            key: await self._listener.answer_request(Request(b"0", asked.method, bytes(asked.params)), None)
             for key, asked in wanted.input_requests.items()
         }
         state = {} if wanted.request_state is UNSET else {"requestState": wanted.request_state}
@@ -204,7 +206,7 @@ class Session:
         await self.link.notify(method, params)
 
     async def check(self, seconds: float) -> None:
-        """Is it alive, and does it speak as it did? `ping`, or `server/discover` where there is no ping.
+        """Check that the server is alive and speaks the same era: `ping`, or `server/discover` where there is no ping.
 
         Raises SessionLost if it does not, and what it said if it refuses what it did not refuse before.
         """
@@ -239,6 +241,19 @@ class Session:
         own = Faults(refused=refused, asked=self._asked, broken=self.broken_streams)
         return self.link.faults.plus(own)
 
+    def start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run this until it ends or the session does."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def end_tasks(self) -> None:
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
     async def close(self) -> None:
         if self._questions is not None:
             await self._questions.close()
@@ -257,7 +272,7 @@ class Session:
 
     def _notice(self, message: Notification, stream: int | None) -> None:
         if message.method != "notifications/cancelled" or not self._withdraw(message):
-            self._listener.noticed(message, stream)
+            self._listener.on_notification(message, stream)
 
     def _withdraw(self, cancelled: Notification) -> bool:
         return self._questions is not None and self._questions.withdraw(cancelled)
@@ -273,7 +288,7 @@ class Session:
 
     def _lost(self, error: LinkError) -> None:
         if not self.introduction.probing:
-            self._listener.lost(error)
+            self._listener.on_lost(error)
 
     def _open_questions(self) -> Questions:
         if self._questions is None:
@@ -285,4 +300,4 @@ class Session:
     async def _answer_to(self, request: Request, stream: int | None) -> bytes:
         if request.method == "ping":
             return b"{}"
-        return _encode(await self._listener.asked(request, stream))
+        return _encode(await self._listener.answer_request(request, stream))

@@ -76,7 +76,7 @@ class PlainCall(Flight):
 
     def _give_up(self, beside: bytes = b"") -> None:
         self._end()
-        self.way.upstream.left.note(self)
+        self.way.upstream.abandoned.note(self)
         self.way.link.withdraw(self._id, beside)
 
     def _read(self, answer: Response | Failure) -> Reply | None:
@@ -95,7 +95,7 @@ class PlainCall(Flight):
         del upstream.flights[self]
         self._stop_following()
         if self.answering:
-            self.land(upstream.flights)
+            self.finish_questions(upstream.flights)
         upstream.gate.leave()
 
     def _stop_following(self) -> None:

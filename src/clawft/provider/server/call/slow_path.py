@@ -64,7 +64,7 @@ class SlowPath:
         self._following = following
         self._questions = questions
         self._server = upstream.spec.name
-        self.tasks = ForeignTasks(upstream, of, questions)
+        self.tasks = ForeignTasks(upstream.spec, of, questions)
 
     async def settle(self, plain: PlainCall, ended: CallEnd) -> Reply:
         """Finish a plain call that ended with something other than a plain result."""
@@ -134,7 +134,7 @@ class SlowPath:
             del outgoing  # which may be large: the link lets go of it once it is sent
             answer = await asking
         except GIVEN_UP:
-            upstream.left.note(flight)
+            upstream.abandoned.note(flight)
             raise
         except LOST:
             if last or not _may_repeat(call.tool):
@@ -148,7 +148,7 @@ class SlowPath:
     def _land(self, upstream: Upstream, flight: Flight, token: int | None) -> None:
         del upstream.flights[flight]
         if flight.answering:
-            flight.land(upstream.flights)
+            flight.finish_questions(upstream.flights)
         if token is not None:
             self._following.end(token)
 

@@ -39,7 +39,7 @@ from clawft.upstream.flights import Flight
 from clawft.upstream.interest.interest import TELL_SECONDS
 from clawft.upstream.session.peer import InputRequest, UnfinishedResult, read_asked
 from clawft.upstream.session.session import MAX_ROUNDS, Session
-from clawft.upstream.spec import HARD_LIMIT_FACTOR
+from clawft.upstream.spec import HARD_LIMIT_FACTOR, UpstreamSpec
 from clawft.upstream.upstream import Upstream
 from clawft.wire import meta as metas
 from clawft.wire import tasks
@@ -69,12 +69,11 @@ def needs_tasks(error: JsonRpcFailure) -> bool:
 class ForeignTasks:
     """The tasks of one server. What they are and what becomes of them only the server knows."""
 
-    def __init__(self, upstream: Upstream, of: Callable[[Caller], Upstream], questions: ServerQuestions) -> None:
+    def __init__(self, spec: UpstreamSpec, of: Callable[[Caller], Upstream], questions: ServerQuestions) -> None:
         """`of` gives the server as one caller has it."""
-        self._upstream = upstream
         self._of = of
         self._questions = questions
-        self._spec = upstream.spec
+        self._spec = spec
 
     # ── for agents that follow tasks themselves ──────────────────────────────────────────────────────────────────────
 
@@ -225,7 +224,7 @@ class ForeignTasks:
             return await self._result_older(call, session, task, flight)
         finally:
             del flights[flight]
-            flight.land(flights)
+            flight.finish_questions(flights)
 
     async def _result_older(self, call: Call, session: Session, task: bytes, patience: Patience) -> Reply:
         id = tasks.read(task).task_id
@@ -248,7 +247,7 @@ class ForeignTasks:
         try:
             return await asyncio.shield(asked)
         except asyncio.CancelledError:
-            self._upstream.start_beside(self._cancel_created(session, asked, call.caller))
+            session.start_task(self._cancel_created(session, asked, call.caller))
             raise
 
     async def _cancel_created(self, session: Session, asked: asyncio.Future[bytes], caller: Caller) -> None:
@@ -264,7 +263,7 @@ class ForeignTasks:
 
     def _cancel_aside(self, session: Session, id: str, caller: Caller) -> None:
         """Whoever started it is leaving: nobody waits for the answer."""
-        self._upstream.start_beside(self._cancel(session, id, caller))
+        session.start_task(self._cancel(session, id, caller))
 
     async def _cancel(self, session: Session, id: str, caller: Caller) -> None:
         try:

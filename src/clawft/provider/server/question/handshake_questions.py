@@ -25,7 +25,7 @@ Roots = Callable[[], list[Mapping[str, Any]]]
 
 async def answer(upstream: Upstream, request: Request, stream: int | None, roots: Roots) -> Mapping[str, Any]:
     """The answer, for the server. Raises JsonRpcFailure to refuse the question."""
-    flight = whose(upstream.flights, stream, upstream.left.people())
+    flight = whose(upstream.flights, stream, upstream.abandoned.people())
     agent = flight.call.caller if isinstance(flight, Flight) else _NOBODY
     question = read_question(upstream.spec, request.method, request.params, agent)
     if question.method == ROOTS and not agent.capabilities.roots:
@@ -72,8 +72,8 @@ async def _ask_now(flight: Flight, question: Question) -> Mapping[str, Any]:
         try:
             return (await flight.call.talk.ask({key: question}))[key]
         except LinkClosed:  # a task can be asked nothing more once its own call is over
-            if flight.left_to is None:
+            if flight.taken_over_by is None:
                 raise
-            flight = flight.left_to
+            flight = flight.taken_over_by
         finally:
             answering.discard(me)

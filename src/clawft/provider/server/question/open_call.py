@@ -64,13 +64,13 @@ class OpenCall:
         self.questions.pop(key, None)
         self._waiting.pop(key, None)
 
-    def bequeath(self, heir: OpenCall) -> None:
+    def hand_questions_to(self, successor: OpenCall) -> None:
         """What is still open may be a question of another call: that one goes on asking it."""
         for key, question in list(self.questions.items()):
             waiter = self._waiting[key]
             self._forget(key)
-            heir.flight.inherit(waiter)
-            heir._open(question, waiter)
+            successor.flight.take_over(waiter)
+            successor._open(question, waiter)
 
     @property
     def is_given_up(self) -> bool:

@@ -72,12 +72,12 @@ class ServerQuestions:
         """The server has answered, or will not."""
         del upstream.flights[opened.flight]
         if opened.is_given_up:
-            upstream.left.note(opened.flight)
+            upstream.abandoned.note(opened.flight)
         if opened.token is not None:
             self._following.end(opened.token)
-        heir = opened.flight.heir(upstream.flights)
-        if heir is not None and isinstance(heir.opened, OpenCall):
-            opened.bequeath(heir.opened)
+        successor = opened.flight.successor(upstream.flights)
+        if successor is not None and isinstance(successor.opened, OpenCall):
+            opened.hand_questions_to(successor.opened)
         opened.flight.opened = None  # or each would hold the other, and both a result that may be large
 
     async def go_on(self, call: Call, id: str) -> Response | Failure:
@@ -178,11 +178,11 @@ class ServerQuestions:
         try:
             return await session.link.request(outgoing, flight)
         except GIVEN_UP:
-            upstream.left.note(flight)
+            upstream.abandoned.note(flight)
             raise
         finally:
             del upstream.flights[flight]
-            flight.land(upstream.flights)
+            flight.finish_questions(upstream.flights)
             if token is not None:
                 self._following.end(token)
 
