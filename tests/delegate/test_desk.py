@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +185,10 @@ async def test_too_many_tools_are_searched() -> None:
 
 
 def offer_search(made: Gateway) -> None:
-    finders = finding_tools(made.tools.search, made.call, made.tools.find)
+    def hand_on(call: Call, name: str, arguments: bytes) -> Awaitable[Reply]:
+        return made.call(call.caller, name, arguments, call.talk, call.meta)
+
+    finders = finding_tools(made.tools.search, hand_on, made.tools.find)
     made.register(FunctionProvider("weft", finders, workspace=Path.cwd(), store=MemoryStore()))
 
 

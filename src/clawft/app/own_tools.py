@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from clawft.config.follow import ServerFiles
 from clawft.gateway.core import Gateway
 from clawft.gateway.offer.resources import Reader
-from clawft.model import Caller, Talk
+from clawft.gateway.task.followed_tasks import FollowedTasks
+from clawft.model import Call, Caller, Kind, Reply, Talk
 from clawft.store.leftovers import Leftovers
 
 if TYPE_CHECKING:  # a gateway may do without tools of its own
@@ -67,8 +68,13 @@ class OwnTools:
         if gateway.tools.find("weft__search_tools") is not None:
             return
         provider = self._provider or self._begin_bare()
-        for function in finding_tools(gateway.tools.search, gateway.call, gateway.tools.find):
+        for function in finding_tools(gateway.tools.search, self._hand_on, gateway.tools.find):
             provider.add(function)
+
+    async def _hand_on(self, call: Call, name: str, arguments: bytes) -> Reply:
+        """As if the caller had named that tool itself."""
+        reply = await self._gateway.call(call.caller, name, arguments, call.talk, call.meta, call.more)
+        return FollowedTasks(self._gateway, call.caller).begun(reply, name) if reply.kind is Kind.TASK else reply
 
     def _begin_bare(self) -> FunctionProvider:
         """For a gateway without built-in tools."""

@@ -9,17 +9,17 @@ from msgspec import Meta, Raw, Struct
 from clawft.catalog.snapshot import CatalogEntry
 from clawft.catalog.surface import FINDERS
 from clawft.errors import InvalidArguments, ToolNotFound
-from clawft.model import Caller, Reply, Talk
+from clawft.model import Call, Caller, Reply
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
-from clawft.wire.meta import write_delegates
 
 MAX_FOUND = 20
 MAX_DESCRIPTION = 1_200
 
 Search = Callable[[Caller, str, int], Sequence[CatalogEntry]]
 Find = Callable[[str], CatalogEntry | None]
-CallTool = Callable[[Caller, str, bytes, Talk, bytes], Awaitable[Reply]]
+HandOn = Callable[[Call, str, bytes], Awaitable[Reply]]
+"""Another tool, by its name and with its own arguments, in the place of the one that was called."""
 
 
 class FoundTool(Struct, rename="camel"):
@@ -30,7 +30,7 @@ class FoundTool(Struct, rename="camel"):
     input_schema: Raw
 
 
-def finding_tools(search: Search, call: CallTool, find: Find) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def finding_tools(search: Search, hand_on: HandOn, find: Find) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """`search_tools` and `call_tool` over whatever the gateway offers to the caller."""
 
     @tool(name="search_tools", title="Search tools", read_only=True, idempotent=True, open_world=False)
@@ -47,15 +47,14 @@ def finding_tools(search: Search, call: CallTool, find: Find) -> tuple[Callable[
     async def call_tool(
         name: Annotated[str, "the tool's name, as search_tools gave it"],
         ctx: ToolContext,
-        arguments: Annotated[dict[str, Any], "the arguments, as its inputSchema says"] = {},  # noqa: B006 - only read
+        arguments: Annotated[dict[str, Raw], "the arguments, as its inputSchema says"] = {},  # noqa: B006 - only read
     ) -> Any:
         """Call a tool that search_tools has found."""
         entry = find(name)
         if entry is not None and entry.canonical in FINDERS:
             raise InvalidArguments(f"{name} is called directly, not through call_tool")
         try:
-            above = write_delegates(ctx.delegates)
-            return await call(ctx.caller, name, msgspec.json.encode(arguments), ctx.talk, above)
+            return await hand_on(ctx.call, name, msgspec.json.encode(arguments))
         except ToolNotFound:
             near = ", ".join(one.name for one in search(ctx.caller, name, 3))
             raise InvalidArguments(f"unknown tool: {name}", hint=f"nearest: {near}" if near else "") from None

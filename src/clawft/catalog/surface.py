@@ -11,7 +11,8 @@ from clawft.catalog.snapshot import CatalogEntry
 
 BYTES_PER_TOKEN = 4
 """What a definition costs in a model's context, by rule of thumb."""
-FINDERS = frozenset({"weft__search_tools", "weft__call_tool"})
+CALL_TOOL = "weft__call_tool"
+FINDERS = frozenset({"weft__search_tools", CALL_TOOL})
 """The pair, by canonical name."""
 
 

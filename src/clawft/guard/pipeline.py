@@ -13,6 +13,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from clawft.catalog.names import canonical
+from clawft.catalog.surface import CALL_TOOL
 from clawft.model import Call, FastPath, Finish, Next, Origin, Reply, StartCall, Tool, Witness
 from clawft.model.protocols import is_of
 
@@ -46,6 +48,11 @@ class ReplyGuard(Guard, Protocol):
 
 class WitnessGuard(Guard, Witness, Protocol):
     """A guard that keeps a record of all calls, and of what is used beside them."""
+
+
+def hands_on(tool: Tool, origin: Origin) -> bool:
+    """Does it only call another tool, before which all guards stand once more? They know what is really done."""
+    return canonical(origin, tool.name) == CALL_TOOL
 
 
 class _Part(Struct, frozen=True):

@@ -11,6 +11,7 @@ from functools import partial
 import msgspec
 
 from clawft.errors import JsonRpcFailure
+from clawft.guard.pipeline import hands_on
 from clawft.guard.sides import ContentsGuard, LateReplyGuard
 from clawft.link.share.workshop import searched
 from clawft.model import Call, Next, Origin, Reply, Tool
@@ -22,7 +23,7 @@ class Redaction(ContentsGuard, LateReplyGuard):
         self._wanted = wanted
 
     def applies(self, tool: Tool, origin: Origin) -> bool:
-        return self._wanted(origin.server)
+        return self._wanted(origin.server) and not hands_on(tool, origin)
 
     async def __call__(self, call: Call, after: Next) -> Reply:
         try:

@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from clawft.catalog.names import accepted
 from clawft.errors import TooLarge
-from clawft.guard.pipeline import ReplyGuard
+from clawft.guard.pipeline import ReplyGuard, hands_on
 from clawft.guard.sides import ContentsGuard
 from clawft.link.share.attic import ATTIC
 from clawft.link.share.workshop import worked_on
@@ -61,7 +61,7 @@ class ResultGuard(ReplyGuard, ContentsGuard):
         self._resource_limit = resource_limit
 
     def applies(self, tool: Tool, origin: Origin) -> bool:
-        return True
+        return not hands_on(tool, origin)
 
     async def __call__(self, call: Call, after: Next) -> Reply:
         reply = await after(call)

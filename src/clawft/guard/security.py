@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
-from clawft.guard.pipeline import QuickGuard
+from clawft.guard.pipeline import QuickGuard, hands_on
 from clawft.link.share.workshop import in_turn
 from clawft.model import Allow, Ask, Call, Deny, Next, Origin, Reply, Tool, Verdict
 from clawft.model.verdict import combined
@@ -53,7 +53,7 @@ class Security(QuickGuard):
         self._resolve = resolve or resolve_host
 
     def applies(self, tool: Tool, origin: Origin) -> bool:
-        return True
+        return not hands_on(tool, origin)
 
     def passes(self, call: Call) -> bool:
         return len(call.arguments) <= LONG_BYTES and not found_in.suspicious(call.arguments)

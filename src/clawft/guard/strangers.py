@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from clawft.guard.approval.excerpt import quoted
 from clawft.guard.asking import Unanswered, answer_to, chosen
-from clawft.guard.pipeline import QuickGuard
+from clawft.guard.pipeline import QuickGuard, hands_on
 from clawft.guard.sides import BesideGuard, BesideUse, LateReplyGuard
 from clawft.model import Call, Caller, Next, Origin, Question, Reply, Tool
 from clawft.policy.strangers import brings_their_words, can_do_harm
@@ -78,7 +78,7 @@ class StrangersWords(QuickGuard, BesideGuard, LateReplyGuard):
         self._conversations = conversations
 
     def applies(self, tool: Tool, origin: Origin) -> bool:
-        return brings_their_words(tool, origin)
+        return brings_their_words(tool, origin) and not hands_on(tool, origin)
 
     def passes(self, call: Call) -> bool:
         self._conversations.note(call.caller, _named(call))
@@ -111,7 +111,7 @@ class AfterStrangers(QuickGuard):
         self._conversations = conversations
 
     def applies(self, tool: Tool, origin: Origin) -> bool:
-        return can_do_harm(tool, origin)
+        return can_do_harm(tool, origin) and not hands_on(tool, origin)
 
     def passes(self, call: Call) -> bool:
         return not self._conversations.why_to_ask(call)

@@ -57,6 +57,11 @@ class ToolContext:
     def talk(self) -> Talk:
         return self._call.talk
 
+    @property
+    def call(self) -> Call:
+        """All of it, as it came: for a tool that hands it on to another."""
+        return self._call
+
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
         """What is no number, as of a division by nothing, tells nobody anything and is left out."""
         if isfinite(progress):

@@ -39,6 +39,14 @@ async def test_a_blame_before_the_first_commit_says_so(tools: Tools, workspace: 
         await tools("blame", repo_path="n", file_path="a")
 
 
+@requirement("GIT-07", "GIT-10")
+@pytest.mark.parametrize("whole", [".", "./", "./."])
+async def test_a_blame_of_a_whole_workspace_says_that_it_is_no_file(tools: Tools, workspace: Path, whole: str) -> None:
+    save(new(workspace), a_txt="text")
+    with pytest.raises(InvalidArguments, match="git knows no file"):
+        await tools("blame", repo_path=".", file_path=whole)
+
+
 @requirement("GIT-04")
 async def test_a_repository_within_is_told_of_when_it_is_taken_in(tools: Tools, repo: Path) -> None:
     for name in ("one", "two"):

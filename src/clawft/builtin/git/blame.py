@@ -76,7 +76,7 @@ async def blame(
 def _check_folder(repo: Repo, file: str) -> None:
     """Blame alone follows a link in the place of a folder: PermissionDenied if that leads outside."""
     workspace = Path(os.path.realpath(repo.git.ctx.workspace))
-    folder = (repo.place.top / real_name(file)).parent
+    folder = repo.place.top / Path(real_name(file)).parent
     with suppress(ExecutionFailed), confined(workspace, str(folder.relative_to(workspace)), repo.tool):
         pass  # what is not there, git tells better
 

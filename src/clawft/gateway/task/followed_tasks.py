@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw
 
 from clawft.catalog.holdings import UriSpelling
+from clawft.catalog.surface import CALL_TOOL
 from clawft.errors import ClawftError, ExecutionFailed
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import GatewayEvent, TaskChanged
@@ -36,7 +37,7 @@ class FollowedTasks:
     def begun(self, reply: Reply, tool: str) -> Reply:
         """A task that a server has begun, under an id that leads back to it."""
         entry = self._gateway.tools.find(tool, self._caller)
-        if entry is None:
+        if entry is None or entry.canonical == CALL_TOOL:  # which has it of the tool that it called
             return reply
         handle = Handle(entry.origin.namespace, entry.name, tasks.read(reply.result).task_id)
         id = self._gateway.handles.close(handle, self._caller)
