@@ -152,7 +152,7 @@ class Gateway:
         if version and not name:
             raise InvalidConfig("a version without a name", hint="Gateway(…, name=…, version=…)")
         if name:
-            self._app.gateway.introduce(name, version or UNTOLD_VERSION)
+            self._app.gateway.set_server_info(name, version or UNTOLD_VERSION)
 
     def asgi(
         self, *, path: str = "/mcp", token: str | None = None, hosts: Iterable[str] | None = LOOPBACK_HOSTS

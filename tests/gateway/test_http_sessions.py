@@ -253,7 +253,7 @@ async def test_idle_sessions_expire_but_not_those_that_listen() -> None:
     sessions = Sessions(server(), idle=-1)
     one, two = sessions.open(Caller()), sessions.open(Caller())
     assert sessions.find(one.id, Caller()) is None
-    reading = asyncio.ensure_future(anext(aiter(two.aside.read(two.aside.enter()))))
+    reading = asyncio.ensure_future(anext(aiter(two.own_stream.read(two.own_stream.enter()))))
     await turns(reading.done)
     sessions.open(Caller())
     assert sessions.find(two.id, Caller()) is two
@@ -322,7 +322,7 @@ async def test_no_other_session_hears_of_the_end_of_one(monkeypatch: pytest.Monk
     def tell(_: Conversation, event: GatewayEvent) -> None:
         heard.append(event)
 
-    monkeypatch.setattr(Conversation, "_tell", tell)
+    monkeypatch.setattr(Conversation, "_on_event", tell)
     gateway = server()
     sessions = Sessions(gateway)
     one, _ = sessions.open(Caller()), sessions.open(Caller())

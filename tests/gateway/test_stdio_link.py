@@ -140,7 +140,7 @@ async def test_an_answer_goes_out_a_moment_after_the_progress_of_its_call() -> N
 
 @requirement("RES-11", "SHELL-14")
 async def test_an_answer_that_waits_behind_progress_is_written_before_we_leave(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipe, "APART_SECONDS", 3600)
+    monkeypatch.setattr(pipe, "HOLD_SECONDS", 3600)
     written: list[bytes] = []
     caller = reporting(written)
     await caller.running.drain(1)

@@ -47,7 +47,7 @@ class Upstreams:
         people = PersonalLogins(settings.auth_issuer, self._login_of)
         pool.news.offer_changed.listen(lambda upstream, _: self._app.approving.forget(upstream.spec.name))
         pool.news.state_changed.listen(self._state_changed)
-        ServerProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask, people)
+        ServerProviders(pool, gateway, Park(settings.question_seconds), gateway.roots.ask, people)
         pool.clearance = self._cleared_ways
         gateway.pending.servers = pool.pending
         gateway.on_list_read = pool.refresh_stale

@@ -12,8 +12,8 @@
 | the way back while a call runs | `talk`; `questions`, `open_questions`, `spent_states` for what a tool asks |
 | tools, prompts, resources | `offer`; `pending` waits for those that are still coming |
 | calls that outlive their request | `task` |
-| what callers hear beside | `events`, `seen_lists`, `watched_resources`, `levels` for logs |
-| which folders are theirs | `folders` asks them |
+| what callers hear beside | `events`, `seen_lists`, `watched_resources`, `log_levels` |
+| their roots | `agent_roots` asks for them |
 | what is worked out once | `object_memo` |
 
 To add a method: a row in `wire/methods.py`, then in `dispatch`, or in the table of the era that alone knows it.

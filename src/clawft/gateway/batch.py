@@ -23,7 +23,7 @@ class Batch:
         self._answers: list[bytes] = []
 
     def take(self, members: list[bytes]) -> int:
-        """How many requests there are; their answers are delivered together, or nothing if all were cancelled."""
+        """The number of requests. Their answers are delivered together; nothing if all were cancelled."""
         messages = [message for member in members if (message := self._read(member)) is not None]
         requests = self._open = sum(isinstance(message, Request) for message in messages)
         expected = len(self._answers) + requests
@@ -31,9 +31,9 @@ class Batch:
             if isinstance(message, Request):
                 self._start(message)
             elif isinstance(message, Notification):
-                self._conversation.notice(message)
+                self._conversation.on_notification(message)
             else:
-                self._conversation.fill(message)
+                self._conversation.on_answer(message)
         if expected and not requests:
             self._finish()
         return expected

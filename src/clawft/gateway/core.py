@@ -18,8 +18,8 @@ from clawft._version import __version__
 from clawft.catalog.names import NameForm
 from clawft.catalog.surface import Surface
 from clawft.errors import MissingCapability, ToolError, ToolNotFound
+from clawft.gateway.agent_roots import AgentRoots
 from clawft.gateway.events import ElicitationCompleted, Events, ListChanged, ListTopic, LogMessage, ResourceUpdated
-from clawft.gateway.folders import Folders
 from clawft.gateway.offer.basis import Basis
 from clawft.gateway.offer.listing import DEFAULT_PAGE, Pages
 from clawft.gateway.offer.prompts import Prompts
@@ -46,8 +46,8 @@ from clawft.provider.base import (
 )
 from clawft.wire.visible import visible_text
 
-if TYPE_CHECKING:  # loaded with the first wish about logs, the first task, and the first server
-    from clawft.gateway.levels import Loudness
+if TYPE_CHECKING:  # loaded with the first log level, the first task, and the first server
+    from clawft.gateway.log_levels import LogLevels
     from clawft.gateway.task.handles import Handles
     from clawft.gateway.task.tasks import TaskBoard
 
@@ -77,14 +77,14 @@ class Gateway:
         self._key = key = key or os.urandom(KEY_BYTES)
         self.guards = tuple(guards)
         self.instructions = instructions
-        self.introduce(SERVER_NAME, __version__)
+        self.set_server_info(SERVER_NAME, __version__)
         self.closing = asyncio.Event()
         """Set when we shut down: open streams end in good order."""
         self.events = Events()
         self.seal = Seal(key, question_seconds)
         self.question_seconds = question_seconds
         self.pages = Pages(key, page_size)
-        self.folders = Folders()
+        self.roots = AgentRoots()
         self.on_list_read: Callable[[], None] = lambda: None
         """Called whenever a list is read."""
         self.calls = 0
@@ -100,8 +100,8 @@ class Gateway:
         witnesses = Pipeline([guard for guard in guards if is_of(guard, WitnessGuard)])
         self._missing = witnesses.way(witnesses.applying(_NO_TOOL, _NOWHERE), lambda _: self._not_there)
 
-    def introduce(self, name: str, version: str) -> None:
-        """Callers that come from now on hear this name."""
+    def set_server_info(self, name: str, version: str) -> None:
+        """The name and version that callers are told from now on."""
         self.server_info = msgspec.json.encode({"name": name, "version": version})
 
     # ── providers come and go ────────────────────────────────────────────────────────────────────────────────────────
@@ -118,7 +118,7 @@ class Gateway:
             self._announce(gone.provider)
 
     def arrange(self, namespaces: Sequence[str]) -> None:
-        """From now on these stand behind all others, in this order."""
+        """List these after all others, in this order."""
         self._roster.arrange(namespaces)
         self.tools.forget()
         self.shared.forget()
@@ -139,7 +139,7 @@ class Gateway:
         return self._roster.provider(namespace, caller)
 
     def extensions(self, caller: Caller) -> dict[str, Any]:
-        """What the providers this caller reaches know beside the protocol."""
+        """The protocol extensions of the providers that this caller may use."""
         reached = (known.provider for known in self._roster if self._reaches(known, caller))
         extended = (each.extensions for each in reached if is_of(each, ExtendedProvider))
         return {name: settings for each in extended for name, settings in each.items()}
@@ -147,7 +147,7 @@ class Gateway:
     def _reaches(self, known: RegisteredProvider, caller: Caller) -> bool:
         return self.tools.reaches(known, caller)
 
-    # ── what they tell us ────────────────────────────────────────────────────────────────────────────────────────────
+    # ── changes they tell ────────────────────────────────────────────────────────────────────────────────────────────
 
     def tools_changed(self, whose: str = "") -> None:
         self.tools.forget(whose)
@@ -157,7 +157,7 @@ class Gateway:
         self._lists_changed(ListTopic.PROMPTS, whose)
 
     def resources_changed(self, whose: str = "") -> None:
-        """Tools are told with the pages they are shown with, and such a page may be another's now."""
+        """Tools that are shown with a page (MCP Apps) name it by URI, which may have changed hands."""
         self._lists_changed(ListTopic.RESOURCES, whose)
         if self.shared.has_pages():
             self._lists_changed(ListTopic.TOOLS, whose)
@@ -177,17 +177,17 @@ class Gateway:
         self.events.publish(LogMessage(level, params, principal))
 
     @cached_property
-    def loudness(self) -> Loudness:
-        """How much of the servers' logs is wanted."""
-        from clawft.gateway.levels import Loudness  # most agents never say
+    def log_levels(self) -> LogLevels:
+        """The log level that servers are asked for."""
+        from clawft.gateway.log_levels import LogLevels  # most agents never say
 
-        return Loudness(self._roster)
+        return LogLevels(self._roster)
 
     # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def tasks(self) -> TaskBoard:
-        """Calls of our own tools that outlive their request."""
+        """Tasks: calls of our own tools that outlive their request."""
         if self._tasks is None:
             from clawft.gateway.task.tasks import TaskBoard  # most callers never begin one
 
@@ -195,7 +195,7 @@ class Gateway:
         return self._tasks
 
     def _may_follow(self, tool: str, owner: Caller, caller: Caller) -> bool:
-        """With the rights it was begun with, or others that lead to the same tool of the same provider."""
+        """Whether the caller has the rights the task was begun with, or others that reach the same tool."""
         if (caller.grant, caller.proof) == (owner.grant, owner.proof):
             return True
         entry = self.tools.find_visible(tool, caller)
@@ -206,17 +206,17 @@ class Gateway:
 
     @cached_property
     def handles(self) -> Handles:
-        """Ids of the tasks that servers keep."""
+        """Ids for tasks that servers keep."""
         from clawft.gateway.task.handles import Handles  # most servers know no tasks
 
         return Handles(self._key)
 
     def finish(self, call: Call, reply: Reply) -> Reply:
-        """A result that comes after its call was answered, as the guards let it pass."""
+        """Let the guards finish a result that comes after its call was answered."""
         return self._sides.finish(call, reply)
 
     async def close(self) -> None:
-        """What goes on behind the callers ends."""
+        """End what runs in the background."""
         if self._tasks is not None:
             await self._tasks.close()
 
@@ -245,12 +245,12 @@ class Gateway:
             return error_reply(failed, caller)
 
     async def _hidden(self, call: Call) -> Reply:
-        """Told as late as of a tool that nobody has, so that the time it takes does not tell them apart either."""
+        """A hidden tool takes as long to refuse as one that does not exist, so that timing tells nothing."""
         await self.pending.wait_for_tool("", call.caller)
         return await self._not_there(call)
 
     async def _not_there(self, call: Call) -> Reply:
-        """A server that has nothing for this caller says why."""
+        """Raises ToolNotFound, unless the server that is meant can say why it has nothing for this caller."""
         if refusal := self.tools.refusal(call.asked, call.caller):
             return Reply.error(visible_text(refusal))  # no guard sees it, and a stranger may have worded it
         raise unknown(call.asked)

@@ -28,7 +28,7 @@ from clawft.wire.calls import TOOLS_CALL, UsualCall
 from clawft.wire.headers import BadMirror, Headers, Mirror, Route
 from clawft.wire.jsonrpc.messages import Request
 from clawft.wire.meta import TASKS
-from clawft.wire.methods import METHODS
+from clawft.wire.methods import METHODS, SERVED
 from clawft.wire.revisions import STATELESS
 from clawft.wire.stateless import LIST_TTL_MS, CallerClaims, ProgressToken
 from clawft.wire.visible import make_visible
@@ -187,7 +187,7 @@ class Exchange:
         extensions: dict[str, Any] = {**self._gateway.extensions(caller), TASKS: {}}
         result: dict[str, Any] = {
             "supportedVersions": list(STATELESS),
-            "capabilities": {**_CAPABILITIES, "extensions": extensions},
+            "capabilities": {**SERVED, "completions": {}, "extensions": extensions},
         }
         if self._gateway.instructions:
             result["instructions"] = self._gateway.instructions
@@ -234,14 +234,6 @@ class Exchange:
 
 _AT_ONCE = ("forbidden", "server")
 """Tools that are called at once; a server may still answer with a task of its own."""
-
-_CAPABILITIES: dict[str, Any] = {
-    "tools": {"listChanged": True},
-    "resources": {"subscribe": True, "listChanged": True},
-    "prompts": {"listChanged": True},
-    "completions": {},
-    "logging": {},
-}
 
 
 def _is_cached(method: str, reply: Reply) -> bool:

@@ -26,10 +26,10 @@ _answer = msgspec.json.Decoder(dict[str, Any])
 
 
 class OpenQuestions:
-    """What was asked and is not answered yet, and where the person was sent. `aside` belongs to no request."""
+    """What was asked and is not answered yet, and where the person was sent. `session_outlet` belongs to no request."""
 
-    def __init__(self, aside: Outlet, seconds: float) -> None:
-        self._aside = aside
+    def __init__(self, session_outlet: Outlet, seconds: float) -> None:
+        self._session_outlet = session_outlet
         self._seconds = seconds
         self._asked: OpenAnswers[Response | Failure] = OpenAnswers()
         self._visits: dict[str, None] = {}
@@ -37,7 +37,7 @@ class OpenQuestions:
 
     async def ask(self, outlet: Outlet, question: Question, revision: Revision) -> Mapping[str, Any]:
         """One request to the caller, on the stream of the call it belongs to, for as long as that is read."""
-        outlet = self._aside if outlet.over else outlet
+        outlet = self._session_outlet if outlet.over else outlet
         self._sent_to(question.params.get("elicitationId"))
         answer = await self._answered(outlet, question.method, _fit(question, revision))
         if isinstance(answer, Failure):

@@ -1,4 +1,4 @@
-"""A whole caller on one pipe (stdio): the first request decides the era, then every line is one message."""
+"""A caller on a pipe (stdio): every line is one message, and the first request decides the era."""
 
 from __future__ import annotations
 
@@ -39,33 +39,33 @@ if TYPE_CHECKING:  # loaded with the first caller of the stateless era
 
 MAX_UNREAD = 8 * 1024 * 1024
 """Bytes waiting for a caller that does not read, above which notifications are left out."""
-APART_SECONDS = 0.001
-"""Between progress and what follows it, an answer perhaps."""
+HOLD_SECONDS = 0.001
+"""The pause between a progress notification and whatever follows it."""
 UNREAD = (
     f"busy: the answer is left out, {MAX_ANSWER_BYTES} bytes of earlier ones are unread (read them, then call again)"
 )
 _PROGRESS = writing.notification("notifications/progress")[:-1]
 _STATELESS = Era.STATELESS  # found once, and not for each request
-BEFORE_OPENING = ("initialize", "ping")
+BEFORE_INITIALIZE = ("initialize", "ping")
 
 log = logging.getLogger("clawft.pipe")
 
 
 class PipeCaller:
-    """Feed it lines; it writes messages. `write` takes one whole message without its newline."""
+    """Takes lines and writes messages. `write` gets one whole message without its newline."""
 
     def __init__(
         self, gateway: Gateway, base: Caller, write: Callable[[bytes], None], unread: Callable[[], int] = lambda: 0
     ) -> None:
         self._gateway = gateway
         self._base = base
-        self._write = self._straight = write
+        self._write = self._write_now = write
         self._held: list[bytes] = []
-        self._releasing: asyncio.TimerHandle | None = None
+        self._holding: asyncio.TimerHandle | None = None
         self._unread = unread
         self._era: Era | None = None
-        self._settled = False
-        """A handshake that is done: from now on only a request of the other era needs a second look."""
+        self._is_settled = False
+        """The handshake is done: only a request that names a version has to be checked for its era."""
         self._conversation = Conversation(gateway, base, self)
         self._running = self._conversation.running
 
@@ -85,23 +85,23 @@ class PipeCaller:
 
     def send(self, message: bytes) -> None:
         if message.startswith(_PROGRESS):
-            self._report(message)
+            self._send_progress(message)
         elif self._unread() < MAX_UNREAD or not writing.is_notification(message):
             self._write(message)
 
-    def _report(self, message: bytes) -> None:
-        """All but more of it waits for a moment: there are clients for which a call whose answer they have read has no
-        progress any more, not even what stood before the answer in the same read.
+    def _send_progress(self, message: bytes) -> None:
+        """Send progress at once, and hold everything but further progress for a moment: some clients drop progress that
+        they read together with the answer of its call.
         """
         if self._unread() >= MAX_UNREAD:
             return
-        self._straight(message)
-        if self._releasing is None:
+        self._write_now(message)
+        if self._holding is None:
             self._write = self._held.append
-            self._releasing = asyncio.get_running_loop().call_later(APART_SECONDS, self._release)
+            self._holding = asyncio.get_running_loop().call_later(HOLD_SECONDS, self._write_held)
 
-    def _release(self) -> None:
-        self._write, self._releasing = self._straight, None
+    def _write_held(self) -> None:
+        self._write, self._holding = self._write_now, None
         held, self._held = self._held, []
         for message in held:
             self._write(message)
@@ -112,41 +112,41 @@ class PipeCaller:
     # ── lines ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def accept(self, line: bytes | TooLong) -> None:
-        """Never raises: one message that breaks something must not end the conversation with all others."""
+        """Never raises: one message that breaks something must not end the conversation."""
         try:
-            self._take(line)
+            self._dispatch(line)
         except Exception:
             log.exception("a message broke")
             self._write(writing.failure(None, INTERNAL_ERROR, "internal error"))
 
-    def _take(self, line: bytes | TooLong) -> None:
+    def _dispatch(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
             from clawft.wire.jsonrpc.likely import likely_request  # few callers write such lines
 
             wrong = MessageTooLong("the message is too long", hint="16 MiB at most")
-            self._conversation.misread(line.head, wrong)
+            self._conversation.on_unreadable(line.head, wrong)
             self._write(writing.failure_of(likely_request(line.head), wrong))
             return
-        usual = read_usual(line) if self._settled else None
+        usual = read_usual(line) if self._is_settled else None
         if usual is not None and not (usual.meta and may_name_version(usual.meta)):
-            self._usual_call(usual, len(line))
+            self._start_usual_call(usual, len(line))
             return
         try:
             message = reading.decode(line)
         except (ParseError, BadEnvelope) as wrong:
-            self._misread(line, wrong)
+            self._on_unreadable(line, wrong)
             return
         if isinstance(message, Request):
             self._request(message, len(line))
         elif isinstance(message, Notification):
-            self._notice(message)
+            self._on_notification(message)
         else:
-            self._conversation.fill(message)
+            self._conversation.on_answer(message)
 
-    def _misread(self, line: bytes, wrong: ParseError | BadEnvelope) -> None:
+    def _on_unreadable(self, line: bytes, wrong: ParseError | BadEnvelope) -> None:
         from clawft.wire.jsonrpc.batches import is_batch  # few callers send what is no message
 
-        if self._conversation.misread(line, wrong) or isinstance(wrong, ParseError):
+        if self._conversation.on_unreadable(line, wrong) or isinstance(wrong, ParseError):
             self._write(writing.failure_of(None, wrong))
         elif is_batch(line):
             self._accept_batch(line)
@@ -156,39 +156,39 @@ class PipeCaller:
             self._write(writing.failure_of(wrong.id, wrong))
 
     def _request(self, request: Request, size: int) -> None:
-        """`size`: of the whole line, as all of it is kept until it was answered."""
+        """`size` is that of the whole line, which is kept until it is answered."""
         try:
-            settled = self._settled and not may_name_version(request.params)
+            settled = self._is_settled and not may_name_version(request.params)
             refusal = None if settled else self._settle_era(request)
             if refusal is not None:
                 self._write(writing.failure_of(request.id, refusal))
             elif self._era is _STATELESS:
                 self._start(request.id, self._stateless(request), size, self._exchange.error_code)
             elif request.method == TOOLS_CALL:
-                self._read_and_call(request, size)
+                self._start_call(request, size)
             else:
-                self._converse(request, size)
+                self._start_other(request, size)
         except RecursionError:
-            self._refuse_depth(request.id)
+            self._refuse_nesting(request.id)
 
-    def _usual_call(self, usual: UsualCall, size: int) -> None:
+    def _start_usual_call(self, usual: UsualCall, size: int) -> None:
         try:
             self._call(usual.id, CallTarget(TOOLS_CALL, usual.name, usual.arguments, usual.meta), size)
         except RecursionError:
-            self._refuse_depth(usual.id)
+            self._refuse_nesting(usual.id)
 
-    def _refuse_depth(self, id: bytes) -> None:
-        """The door reads a little deeper than the rooms behind it."""
+    def _refuse_nesting(self, id: bytes) -> None:
+        """The decoder allows deeper nesting than the code behind it."""
         self._write(writing.failure_of(id, BadParams("params are nested too deeply")))
 
-    def _converse(self, request: Request, size: int) -> None:
+    def _start_other(self, request: Request, size: int) -> None:
         answer = self._conversation.answer_now(request)
         if answer is not None:
             self._write(answer)
         else:
             self._start(request.id, self._conversation.answer(request, self), size)
 
-    def _read_and_call(self, request: Request, size: int) -> None:
+    def _start_call(self, request: Request, size: int) -> None:
         try:
             target = read_target(request.method, request.params)
         except BadParams as wrong:
@@ -201,21 +201,21 @@ class PipeCaller:
             self._start(id, self._conversation.call(target, self), size)
 
     def _start(self, id: bytes, work: Work, size: int, code_of: CodeOf = handshake.error_code) -> None:
-        """Have it run, unless it is one large request too many."""
+        """Run it, unless there are too many large requests."""
         try:
-            back = self._deliver if size <= COUNTED_BYTES else self._way_back(Load(REQUESTS, size), self._deliver)
+            back = self._deliver if size <= COUNTED_BYTES else self._unloading(Load(REQUESTS, size), self._deliver)
         except Busy as busy:
             work.close()
             self._write(writing.failure_of(id, busy))
         else:
             self._running.start(id, work, code_of, back)
 
-    def _way_back(self, load: Load, deliver: Deliver) -> Deliver:
-        def put_down(answer: bytes) -> None:
+    def _unloading(self, load: Load, deliver: Deliver) -> Deliver:
+        def answered(answer: bytes) -> None:
             load.put_down()
             deliver(answer)
 
-        return put_down
+        return answered
 
     def _deliver(self, answer: bytes) -> None:
         if len(answer) > COUNTED_BYTES and self._unread() > MAX_ANSWER_BYTES:
@@ -224,7 +224,7 @@ class PipeCaller:
             self._write(answer)
 
     def _settle_era(self, request: Request) -> WireError | NotInitialized | None:
-        """The first request decides; afterwards the other era is refused."""
+        """Let the first request decide the era. The error for a request of the other era, or before initialize."""
         is_stateless = claims_stateless(request.params)
         if self._era is None:
             if is_stateless:
@@ -239,9 +239,10 @@ class PipeCaller:
             )
         if self._era is Era.HANDSHAKE and is_stateless:
             return BadEnvelope("this connection was opened with initialize and cannot change its era")
-        if self._era is not Era.STATELESS and not self._conversation.opened and request.method not in BEFORE_OPENING:
+        is_open = self._era is Era.STATELESS or self._conversation.is_initialized
+        if not is_open and request.method not in BEFORE_INITIALIZE:
             return NotInitialized("not initialized", hint="send initialize first")
-        self._settled = self._era is Era.HANDSHAKE and self._conversation.opened
+        self._is_settled = self._era is Era.HANDSHAKE and self._conversation.is_initialized
         return None
 
     async def _stateless(self, request: Request) -> bytes:
@@ -250,9 +251,9 @@ class PipeCaller:
         del request  # which may be large, and was read
         return await answer
 
-    def _notice(self, notification: Notification) -> None:
+    def _on_notification(self, notification: Notification) -> None:
         if self._era is not Era.STATELESS:
-            self._conversation.notice(notification)
+            self._conversation.on_notification(notification)
         elif notification.method == "notifications/cancelled":
             from clawft.wire.cancel import beside_id, read_cancelled  # loaded with the first
 
@@ -267,7 +268,7 @@ class PipeCaller:
         from clawft.wire.jsonrpc.batches import decode_batch
 
         conversation = self._conversation
-        if not conversation.opened or not REVISIONS[conversation.caller.revision].batches:
+        if not conversation.is_initialized or not REVISIONS[conversation.caller.revision].batches:
             self._write(writing.failure_of(None, BadEnvelope("batches are not part of this protocol revision")))
             return
         try:
@@ -276,7 +277,7 @@ class PipeCaller:
         except (WireError, Busy) as refusal:
             self._write(writing.failure_of(None, refusal))
             return
-        if not Batch(self, conversation, self._way_back(load, self._write_any)).take(members):
+        if not Batch(self, conversation, self._unloading(load, self._write_any)).take(members):
             load.put_down()
 
     def _write_any(self, message: bytes) -> None:
@@ -285,6 +286,6 @@ class PipeCaller:
 
     def close(self) -> None:
         self._conversation.close()
-        if self._releasing is not None:
-            self._releasing.cancel()
-            self._release()
+        if self._holding is not None:
+            self._holding.cancel()
+            self._write_held()

@@ -21,11 +21,11 @@ Release = Callable[[], None]
 
 
 class WatchedResources:
-    """By their URI; `aside` is where their changes are told."""
+    """By their URI; `session_outlet` is where their changes are told."""
 
-    def __init__(self, gateway: Gateway, aside: Outlet) -> None:
+    def __init__(self, gateway: Gateway, session_outlet: Outlet) -> None:
         self._gateway = gateway
-        self._aside = aside
+        self._session_outlet = session_outlet
         self._releases: dict[str, Release] = {}
 
     async def add(self, uri: str, by: Reader) -> None:
@@ -57,7 +57,7 @@ class WatchedResources:
 
     def _updated(self, uri: str, more: Mapping[str, Raw]) -> None:
         params = make_visible(msgspec.json.encode({"uri": uri, **more}))
-        self._aside.send(writing.notification("notifications/resources/updated", params))
+        self._session_outlet.send(writing.notification("notifications/resources/updated", params))
 
 
 def _nothing() -> None:

@@ -65,8 +65,8 @@ class StartingProvider(Protocol):
 
 
 @runtime_checkable
-class Courier(Protocol):
-    """A way back that also takes the notices of servers, with all their members as they came."""
+class RawTalk(Protocol):
+    """A Talk that also passes on notifications of servers with all their members, known or not."""
 
     def carry_progress(self, progress: float, told: Mapping[str, Any]) -> None: ...
 
@@ -75,7 +75,7 @@ class Courier(Protocol):
 
 @runtime_checkable
 class ExtendedProvider(Protocol):
-    """A provider that knows extensions of the protocol which are between it and the agents."""
+    """A provider with protocol extensions that are a matter between it and the agents."""
 
     @property
     def extensions(self) -> Mapping[str, Any]:
@@ -96,16 +96,16 @@ class ResourceProvider(Protocol):
 
 @runtime_checkable
 class SubstituteProvider(Protocol):
-    """A provider whose resources and prompts are another way to what a tool gives, perhaps somebody else's."""
+    """A provider whose resources and prompts give the same as some tool, perhaps another provider's."""
 
     @property
     def stands_for(self) -> str:
-        """The exported name of that tool: who may not call it has none of them, and who may has all."""
+        """The exported name of that tool: a caller has these resources and prompts if it may call the tool."""
         ...
 
 
 TellChange = Callable[[str, Mapping[str, Raw]], None]
-"""Told the URI of a resource that has changed, and all else that was said about it."""
+"""Called with the URI of a resource that has changed, and everything else the notification says."""
 
 
 @runtime_checkable
@@ -121,11 +121,11 @@ class WatchedProvider(Protocol):
 
 
 @runtime_checkable
-class HeedingProvider(Protocol):
-    """A provider whose log messages reach agents."""
+class LoggingProvider(Protocol):
+    """A provider that can be told which log messages agents want."""
 
-    async def heed(self, level: str) -> None:
-        """The lowest level that any conversation wants to hear of now; empty for none."""
+    async def set_log_level(self, level: str) -> None:
+        """Set the lowest level that any conversation wants now; empty for none."""
         ...
 
 
@@ -134,7 +134,7 @@ class AskingResources(Protocol):
     """A provider that may have to ask the caller something before it can read."""
 
     def may_have(self, uri: str) -> bool:
-        """As far as its lists tell: it is not asked for what it cannot have."""
+        """Whether its lists allow it to have this resource; if not, it is not asked."""
         ...
 
     async def read_resource_for(self, call: Call) -> bytes | None:
@@ -190,7 +190,7 @@ class InformedCompletion(Protocol):
     """A provider that completes in the light of what was chosen before, and tells how many values there are."""
 
     def completes(self, ref: Mapping[str, Any]) -> bool:
-        """Whether it may know values for this: another server's template is none of its business."""
+        """Whether it may know values for this prompt or template."""
         ...
 
     async def complete_after(self, asked: Completing) -> Completion | ForeignCompletion:
@@ -200,14 +200,14 @@ class InformedCompletion(Protocol):
 
 @runtime_checkable
 class PersonalProvider(Protocol):
-    """A provider that has something else for each person; `list_tools` is what it has for nobody in particular."""
+    """A provider that differs from person to person; `list_tools` is what it has for nobody in particular."""
 
     def of(self, caller: Caller) -> Provider | None:
-        """What is known of it for this caller; None if nothing is."""
+        """The provider as this caller has it; None if that is not known yet."""
         ...
 
     async def ready(self, caller: Caller) -> None:
-        """Back when that is all there is to know for now."""
+        """Return when it is known what this caller has."""
         ...
 
     def refusal(self, caller: Caller) -> ClawftError | None:
@@ -217,14 +217,14 @@ class PersonalProvider(Protocol):
 
 @runtime_checkable
 class AbsentProvider(Protocol):
-    """A provider that may not be there yet, and then nobody knows what tools it has."""
+    """A provider that may not be ready yet, so that its tools are unknown."""
 
     def absence(self) -> ClawftError | None:
-        """Why, if it is so."""
+        """Why it is not there; None if it is."""
         ...
 
     def arrival(self) -> Awaitable[None] | None:
-        """Back when it is there, or is not waited for any longer; None if it is not on its way."""
+        """Returns when it is there or is not waited for any longer; None if it is not starting."""
         ...
 
 
@@ -259,7 +259,7 @@ _arguments = msgspec.json.Decoder(dict[str, Any])
 
 
 def arguments_of(given: Mapping[str, Any]) -> bytes:
-    """What a program hands over, as it stands in a call; a path or a model, too."""
+    """The arguments of a Python program as JSON; paths and models included."""
     from clawft.model.encoded import encoded  # most calls come as bytes
     from clawft.provider.foreign import to_json
 
@@ -267,7 +267,7 @@ def arguments_of(given: Mapping[str, Any]) -> bytes:
 
 
 async def _result(provider: Provider, tool: str, arguments: Mapping[str, Any]) -> CallToolResult:
-    """Not all who write a provider check types."""
+    """Call the tool, and check what it returns: not every provider is type-checked."""
     answer: Any = provider.call_tool(tool, arguments)
     result: object = await answer if hasattr(answer, "__await__") else answer
     if isinstance(result, CallToolResult):
@@ -276,7 +276,7 @@ async def _result(provider: Provider, tool: str, arguments: Mapping[str, Any]) -
 
 
 def end_of(provider: Provider) -> Next:
-    """The last step of the way down: how this provider is called."""
+    """How this provider is called, as the last step of a call."""
     if is_of(provider, RawProvider):
         return provider.run
 

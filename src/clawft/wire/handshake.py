@@ -1,5 +1,8 @@
 """The dialect of 2024-11-05 to 2025-11-25: initialize fixes who calls, results travel plain."""
 
+from functools import lru_cache
+from typing import Any
+
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
@@ -14,7 +17,8 @@ from clawft.errors import (
 )
 from clawft.model import Capabilities
 from clawft.wire import meta as metas
-from clawft.wire.revisions import negotiate
+from clawft.wire.methods import SERVED
+from clawft.wire.revisions import HANDSHAKE, Revision, negotiate
 
 
 class Hello(Struct, frozen=True):
@@ -44,6 +48,16 @@ def read_initialize(params: bytes) -> Hello:
     capabilities = Capabilities() if told.capabilities is UNSET else metas.read_capabilities(bytes(told.capabilities))
     client = "" if told.client_info is UNSET else metas.read_client(bytes(told.client_info))
     return Hello(negotiate(told.protocol_version), capabilities, client)
+
+
+_TASKS: dict[str, Any] = {"tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}}
+
+
+@lru_cache
+def capabilities(revision: Revision) -> bytes:
+    """What initialize declares. In the first revision completion needed no capability."""
+    completions: dict[str, Any] = {} if revision.name == HANDSHAKE[0] else {"completions": {}}
+    return msgspec.json.encode({**SERVED, **completions, **(_TASKS if revision.core_tasks else {})})
 
 
 def initialize_result(revision: str, capabilities: bytes, server: bytes, instructions: str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 from msgspec import Struct
 
@@ -11,6 +12,15 @@ from clawft.model import Era
 BOTH = frozenset(Era)
 OLD = frozenset({Era.HANDSHAKE})
 NEW = frozenset({Era.STATELESS})
+
+
+SERVED: dict[str, Any] = {
+    "tools": {"listChanged": True},
+    "resources": {"subscribe": True, "listChanged": True},
+    "prompts": {"listChanged": True},
+    "logging": {},
+}
+"""The server capabilities that we declare in both eras."""
 
 
 class Sender(Enum):

@@ -648,7 +648,7 @@ async def test_who_watches_waits_as_long_as_for_a_call_though_somebody_had_less_
         one = provider(providers, "t")
         first = asyncio.create_task(one.watch_resource("t://a", Caller(), lambda uri, more: None))
         await asked.wait()
-        await one.heed("debug")  # goes on before the server has said anything
+        await one.set_log_level("debug")  # goes on before the server has said anything
         second = asyncio.create_task(one.watch_resource("t://b", Caller(), lambda uri, more: None))
         await asyncio.sleep(0)
         answer.set()

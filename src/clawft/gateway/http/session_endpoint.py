@@ -38,7 +38,7 @@ class SessionEndpoint:
         if isinstance(event, RightsChanged):
             for session in self.sessions:
                 if session.conversation.caller.principal != LOCAL:
-                    session.aside.enter()  # a new reader ends the stream of the one before
+                    session.own_stream.enter()  # a new reader ends the stream of the one before
 
     # ── POST ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -55,9 +55,9 @@ class SessionEndpoint:
             await answered
         else:
             if isinstance(message, Notification):
-                session.conversation.notice(message)
+                session.conversation.on_notification(message)
             else:
-                session.conversation.fill(message)
+                session.conversation.on_answer(message)
             await asgi.answer(http.send, 202)
 
     async def post_batch(self, http: AuthorizedRequest, members: list[bytes]) -> None:
@@ -72,7 +72,7 @@ class SessionEndpoint:
             await asgi.answer(send, busy.status, writing.failure_of(request.id, busy), [JSON])
             return
         answer = session.conversation.answer_now(request) or b""
-        if not session.conversation.opened:
+        if not session.conversation.is_initialized:
             self.sessions.end(session)
             await asgi.answer(send, 200, answer, [JSON])
             return
@@ -121,10 +121,10 @@ class SessionEndpoint:
             await asgi.answer(http.send, 406, b"accept text/event-stream", [TEXT])
         elif LAST_EVENT in http.headers:
             await self._resume(session, http)
-        elif session.aside.busy:
+        elif session.own_stream.busy:
             await asgi.answer(http.send, 409, b"this session's stream is already open", [TEXT])
         else:
-            await _pump(session.aside, session.aside.enter(), http)
+            await _pump(session.own_stream, session.own_stream.enter(), http)
 
     async def _resume(self, session: Session, http: AuthorizedRequest) -> None:
         """Continue a stream behind the event that the client has seen last."""
@@ -150,7 +150,7 @@ class SessionEndpoint:
     def without_our_id(self, http: AuthorizedRequest, message: bytes, wrong: WireError) -> WireError:
         """The error for its sender: without the id if the message was an unreadable answer to a question of ours."""
         session = self._named(http)
-        if session is not None and session.conversation.misread(message, wrong):
+        if session is not None and session.conversation.on_unreadable(message, wrong):
             wrong.id = None
         return wrong
 

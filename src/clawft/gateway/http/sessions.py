@@ -29,10 +29,10 @@ class Session:
     def __init__(self, gateway: Gateway, base: Caller) -> None:
         self.principal = base.principal
         self.id = secrets.token_urlsafe(32)
-        self.aside = EventStream("0")
-        self.conversation = Conversation(gateway, _with_session(base, self.id), self.aside)
+        self.own_stream = EventStream("0")
+        self.conversation = Conversation(gateway, _with_session(base, self.id), self.own_stream)
         self.used = time.monotonic()
-        self._streams: OrderedDict[str, EventStream] = OrderedDict({"0": self.aside})
+        self._streams: OrderedDict[str, EventStream] = OrderedDict({"0": self.own_stream})
         self._opened = 0
 
     def new_stream(self) -> EventStream:
@@ -56,11 +56,11 @@ class Session:
     @property
     def is_busy(self) -> bool:
         """Does somebody listen, or wait for an answer?"""
-        return self.aside.busy or len(self.conversation.running) > 0
+        return self.own_stream.busy or len(self.conversation.running) > 0
 
     def close(self) -> None:
         self.conversation.close()
-        self.aside.end()
+        self.own_stream.end()
 
 
 class Sessions:

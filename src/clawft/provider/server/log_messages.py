@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 
 from clawft.model import LogLevel
 from clawft.model.protocols import is_of
-from clawft.provider.base import Courier
+from clawft.provider.base import RawTalk
 from clawft.provider.server import relay
 from clawft.upstream.flights import Flight
 from clawft.wire.strings import clipped_json
@@ -68,7 +68,7 @@ def is_wanted(flights: Collection[Flight], *, per_request: bool) -> bool:
 
 def pass_on(flight: Flight, said: LogParams, params: bytes) -> None:
     talk, data = flight.call.talk, cast("Any", said.data)
-    if len(params) <= MAX_SAID_BYTES and is_of(talk, Courier):
+    if len(params) <= MAX_SAID_BYTES and is_of(talk, RawTalk):
         talk.carry_log(said.level, relay.told_of(params))
     else:
         talk.log(said.level, data, said.logger)

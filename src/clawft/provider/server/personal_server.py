@@ -79,9 +79,9 @@ class PersonalServer:
     def watch(self, changes: Changes) -> None:
         self._changes = changes
 
-    async def heed(self, level: str) -> None:
+    async def set_log_level(self, level: str) -> None:
         running = [guest for guest in self._guests.values() if guest.upstream.session is not None]
-        await asyncio.gather(*(guest.provider.heed(level) for guest in running))
+        await asyncio.gather(*(guest.provider.set_log_level(level) for guest in running))
 
     # ── for one person ───────────────────────────────────────────────────────────────────────────────────────────────
 

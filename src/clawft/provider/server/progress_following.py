@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct
 from clawft.link.patience import Patience
 from clawft.model import Talk
 from clawft.model.protocols import is_of
-from clawft.provider.base import Courier
+from clawft.provider.base import RawTalk
 from clawft.provider.server import relay
 from clawft.provider.server.notices import MAX_PROGRESS_BYTES, read_progress
 
@@ -48,7 +48,7 @@ class ProgressFollowing:
         if said is None or followed is None:
             return
         followed.patience.extend()
-        if len(params) <= MAX_PROGRESS_BYTES and is_of(followed.talk, Courier):
+        if len(params) <= MAX_PROGRESS_BYTES and is_of(followed.talk, RawTalk):
             followed.talk.carry_progress(said.progress, relay.told_of(params))
             return
         total = None if said.total is UNSET else said.total

@@ -162,7 +162,7 @@ class ServerProvider:
         else:
             log.info("%s says: %s", self.server, params[:SHOWN_CHARS].decode(errors="replace"))
 
-    async def heed(self, level: str) -> None:
+    async def set_log_level(self, level: str) -> None:
         self._upstream.interest.hear(level)
         if not self._upstream.logs_per_request:
             await self._upstream.interest.settled(TELL_SECONDS)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # loaded with the first server that is called in the name of 
 
 log = logging.getLogger("clawft.upstream")
 
-AskFolders = Callable[[], Awaitable[list[Mapping[str, Any]] | None]]
+AskRoots = Callable[[], Awaitable[list[Mapping[str, Any]] | None]]
 
 
 class PersonalLogins(Struct, frozen=True):
@@ -50,16 +50,16 @@ class ServerProviders:
         pool: Pool,
         registry: ProviderRegistry,
         park: Park | None = None,
-        folders: AskFolders | None = None,
+        ask_roots: AskRoots | None = None,
         people: PersonalLogins | None = None,
     ) -> None:
         """`park` keeps the calls of all servers whose agents went to find an answer.
 
-        `folders` asks the agent for its own, on behalf of servers that want to know outside any call. `people` are
+        `ask_roots` asks the agent for its own, on behalf of servers that want to know outside any call. `people` are
         those in whose name servers are called.
         """
         self._people = PersonalLogins("", _nobody) if people is None else people
-        self._folders = folders
+        self._ask_roots = ask_roots
         self._pool = pool
         self._registry = registry
         self._park = Park() if park is None else park
@@ -117,8 +117,8 @@ class ServerProviders:
         from clawft.provider.server.question.handshake_questions import answer  # most servers never ask
         from clawft.provider.server.question.questions import ROOTS
 
-        if request.method == ROOTS and not upstream.flights and self._folders is not None:
-            told = await self._folders()
+        if request.method == ROOTS and not upstream.flights and self._ask_roots is not None:
+            told = await self._ask_roots()
             if told is not None and "roots" in upstream.spec.asks:
                 return {"roots": told}
         return await answer(upstream, request, stream, self._pool.roots)

@@ -1,4 +1,4 @@
-"""The folders of the agent, for servers that ask outside any call."""
+"""The roots (workspace folders) of the connected agent, for servers that ask for them outside any call."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from clawft.model import Caller, Question
 
 ROOTS_SECONDS = 5.0
 KEPT_SECONDS = 1.0
-"""An answer is good for so long: a server that asks all the time does not get the agent to answer all the time."""
+"""How long an answer is used again, so that a server that asks all the time does not bother the agent as often."""
 
 Roots = list[Mapping[str, Any]] | None
 
 
 class ConversingAgent(Protocol):
-    """Somebody in conversation with us."""
+    """An agent that can be asked."""
 
     caller: Caller
 
-    async def ask_aside(self, question: Question) -> Mapping[str, Any]: ...
+    async def ask(self, question: Question) -> Mapping[str, Any]: ...
 
 
-class Folders:
-    """Only where there is one agent can its folders be meant; what several have is none of each other's business."""
+class AgentRoots:
+    """Known only while exactly one agent is connected: of several, it is not clear whose roots are meant."""
 
     def __init__(self) -> None:
         self._agents: dict[ConversingAgent, None] = {}
         self._asking: asyncio.Task[Roots] | None = None
-        """Whoever asks now, or has asked a moment ago."""
+        """The question under way, or answered a moment ago."""
 
     def enter(self, agent: ConversingAgent) -> None:
         self._agents[agent] = None
@@ -41,11 +41,11 @@ class Folders:
         self.changed()
 
     def changed(self) -> None:
-        """What was told before holds no longer."""
+        """Forget the last answer."""
         self._asking = None
 
     async def ask(self) -> Roots:
-        """None if there is nobody, or more than one, or nothing to be had from them."""
+        """None if there is no agent, more than one, or one without roots."""
         if self._asking is None:
             loop = asyncio.get_running_loop()
             self._asking = asking = loop.create_task(self._ask())
@@ -62,7 +62,7 @@ class Folders:
             return None
         try:
             async with asyncio.timeout(ROOTS_SECONDS):
-                told = (await only.ask_aside(Question("roots/list"))).get("roots")
+                told = (await only.ask(Question("roots/list"))).get("roots")
         except (ClawftError, TimeoutError):
             return None
         return cast("list[Mapping[str, Any]]", told) if isinstance(told, list) else None
