@@ -74,16 +74,16 @@ async def test_nothing_is_kept_of_what_was_being_written_when_a_client_left() ->
 
 @requirement("QUAL-12")
 async def test_the_oldest_event_gives_way_but_not_the_last_that_somebody_waits_for() -> None:
-    while SHELF.give_way():
+    while SHELF.evict_one():
         pass
     stream = EventStream("1")
     me = stream.enter()
     for _ in range(3):
         stream.send(NEWS)
-    assert [SHELF.give_way() for _ in range(3)] == [True, True, False]
+    assert [SHELF.evict_one() for _ in range(3)] == [True, True, False]
     stream.end()
     assert [frames.count(NEWS) async for frames in stream.read(me)] == [1]
-    assert SHELF.give_way()
+    assert SHELF.evict_one()
     assert [frames async for frames in stream.read(stream.resume(0)) if frames] == []
 
 

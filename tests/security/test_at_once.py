@@ -27,7 +27,7 @@ SECONDS = 8.0
 PACE_S = 0.01
 """Between honest calls: they are there to be answered, not to be a crowd."""
 ROOM = 155 * MEGABYTE
-"""Measured: 123 to 144 MiB, 151 while many others held the processor; with an attic that has no bound, 157 to 188."""
+"""Measured: 123 to 144 MiB, 151 while many others held the processor; without a bound on memory, 157 to 188."""
 FAIR_S = 40.0
 GREEDY = {kind: greedy(kind) for kind in ("large", "many", "restless", "fickle")}
 MEMBERS = (

@@ -37,10 +37,10 @@ def test_the_newest_is_always_there() -> None:
 def test_the_longest_gives_way_to_something_else() -> None:
     leftovers = Leftovers()
     short, long, last = (leftovers.keep(b"x" * size, "ada") for size in (10, 1_000, 20))
-    assert leftovers.give_way()
+    assert leftovers.evict_one()
     assert leftovers.bytes == 30
     assert leftovers.read(long, "ada", 0, 10) is None
     assert leftovers.read(short, "ada", 0, 10) is not None
     assert leftovers.read(last, "ada", 0, 10) is not None
-    assert [leftovers.give_way() for _ in range(3)] == [True, True, False]
+    assert [leftovers.evict_one() for _ in range(3)] == [True, True, False]
     assert leftovers.bytes == 0

@@ -16,7 +16,7 @@ from clawft.catalog.names import accepted
 from clawft.errors import TooLarge
 from clawft.guard.pipeline import ReplyGuard, hands_on
 from clawft.guard.sides import ContentsGuard
-from clawft.link.share.attic import ATTIC
+from clawft.link.share.memory_budget import MEMORY_BUDGET
 from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Kind, Next, Origin, Reply, Tool
 from clawft.policy.grant import visible
@@ -55,7 +55,7 @@ class ResultGuard(ReplyGuard, ContentsGuard):
     ) -> None:
         """`verbatim`: whether what this server says passes with its hidden characters."""
         self._leftovers = leftovers
-        ATTIC.lend(leftovers)
+        MEMORY_BUDGET.add_cache(leftovers)
         self._limit = limit
         self._verbatim = verbatim
         self._resource_limit = resource_limit
@@ -163,7 +163,7 @@ class ResultGuard(ReplyGuard, ContentsGuard):
 
     def _keep(self, call: Call, size: int, whole: Callable[[], bytes]) -> str:
         """A handle; empty if there is no room. Only if there is, it is made: it may be large."""
-        if not (ATTIC.has_room(size) and self._leftovers.make_room(size)):
+        if not (MEMORY_BUDGET.has_room(size) and self._leftovers.make_room(size)):
             return ""
         return self._leftovers.keep(whole(), call.caller.principal)
 

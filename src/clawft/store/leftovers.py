@@ -59,7 +59,7 @@ class Leftovers:
             self.bytes += len(text)
         return handle
 
-    def give_way(self) -> bool:
+    def evict_one(self) -> bool:
         """Drop the longest, because its room is needed for something else. False if there is none."""
         with self._lock:
             if not self._kept:

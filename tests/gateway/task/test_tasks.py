@@ -10,8 +10,8 @@ import pytest
 from clawft.errors import ProtocolFailure
 from clawft.gateway.core import Gateway
 from clawft.gateway.task import tasks
-from clawft.link.share import attic
-from clawft.link.share.attic import Attic
+from clawft.link.share import memory_budget
+from clawft.link.share.memory_budget import MemoryBudget
 from clawft.model import Call, Caller, Grant, Question, Reply
 from clawft.wire.meta import SUBSCRIPTION, TASKS
 from tests.gateway.asking import ADA, FORM
@@ -274,8 +274,8 @@ async def test_one_person_s_tasks_leave_room_for_those_of_others(monkeypatch: py
 
 @requirement("RES-12", "QUAL-12")
 async def test_one_person_s_results_push_out_their_own_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attic, "SPARED_BYTES", 0)
-    monkeypatch.setattr(tasks, "ATTIC", Attic(300))
+    monkeypatch.setattr(memory_budget, "SPARED_BYTES", 0)
+    monkeypatch.setattr(tasks, "MEMORY_BUDGET", MemoryBudget(300))
     served = server(gate := Gate())
     gate.open.set()
     async with pipe(served, Caller("greedy")) as greedy, pipe(served, Caller("bob")) as bob:

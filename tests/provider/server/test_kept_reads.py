@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from clawft.link.share import attic
-from clawft.link.share.attic import Attic
+from clawft.link.share import memory_budget
+from clawft.link.share.memory_budget import MemoryBudget
 from clawft.provider.server import kept_reads
 from clawft.provider.server.kept_reads import KeptReads
 from tests.requirements import requirement
@@ -75,10 +75,10 @@ def test_there_is_a_bound_on_how_many_and_how_much(monkeypatch: pytest.MonkeyPat
 
 
 def test_what_all_servers_may_keep_has_a_bound_and_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attic, "SPARED_BYTES", 0)
-    small = Attic(4 * len(result("x" * 50)))
-    small.lend(kept_reads.ALL_KEPT)
-    monkeypatch.setattr(kept_reads, "ATTIC", small)
+    monkeypatch.setattr(memory_budget, "SPARED_BYTES", 0)
+    small = MemoryBudget(4 * len(result("x" * 50)))
+    small.add_cache(kept_reads.ALL_KEPT)
+    monkeypatch.setattr(kept_reads, "MEMORY_BUDGET", small)
     first, second = KeptReads(), KeptReads()
     for number in range(5):
         first.put(f"x://{number}", "ada", result("x" * 50))
@@ -91,10 +91,10 @@ def test_what_all_servers_may_keep_has_a_bound_and_is_given_back(monkeypatch: py
 
 
 def test_many_servers_are_spared_no_more_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attic, "SPARED_BYTES", 2 * len(result("x" * 50)))
-    small = Attic(0)
-    small.lend(kept_reads.ALL_KEPT)
-    monkeypatch.setattr(kept_reads, "ATTIC", small)
+    monkeypatch.setattr(memory_budget, "SPARED_BYTES", 2 * len(result("x" * 50)))
+    small = MemoryBudget(0)
+    small.add_cache(kept_reads.ALL_KEPT)
+    monkeypatch.setattr(kept_reads, "MEMORY_BUDGET", small)
     servers = [KeptReads() for _ in range(10)]
     for server in servers:
         server.put("x://a", "ada", result("x" * 50))

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from weakref import ReferenceType, ref
 
 from clawft.errors import BadParams
-from clawft.link.share.attic import ATTIC, SPARED_BYTES
+from clawft.link.share.memory_budget import MEMORY_BUDGET, SPARED_BYTES
 from clawft.wire import sse
 from clawft.wire.framing import one_line
 from clawft.wire.jsonrpc import writing
@@ -62,12 +62,12 @@ class EventShelf:
         self.bytes += event.size
         self._forget_dropped()
         if len(self._events) > MAX_SHELVED:
-            self.give_way()
+            self.evict_one()
         if self.bytes > SPARED_BYTES:
-            ATTIC.settle()
+            MEMORY_BUDGET.enforce()
 
-    def give_way(self) -> bool:
-        """The oldest does, but not the last one there is while it waits for its reader."""
+    def evict_one(self) -> bool:
+        """Drop the oldest, but not the last one there is while it waits for its reader."""
         self._forget_dropped()
         if not self._events or (len(self._events) == 1 and self._events[0].waiting):
             return False
@@ -88,7 +88,7 @@ class EventShelf:
 
 
 SHELF = EventShelf()
-ATTIC.lend(SHELF)
+MEMORY_BUDGET.add_cache(SHELF)
 
 
 class EventStream:

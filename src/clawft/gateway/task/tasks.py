@@ -21,7 +21,7 @@ from clawft.errors import INTERNAL_ERROR, Busy, ClawftError, LinkClosed
 from clawft.gateway.events import Events, TaskChanged
 from clawft.gateway.questions import Answers
 from clawft.gateway.task.handles import unknown_task
-from clawft.link.share.attic import ATTIC
+from clawft.link.share.memory_budget import MEMORY_BUDGET
 from clawft.model import BackgroundTalk, Caller, Kind, LogLevel, Question, Reply, TaskStanding
 from clawft.provider.failure import is_failure
 from clawft.wire.answers import answers_it, require
@@ -210,7 +210,7 @@ class TaskBoard:
         self._events = events
         self._may_follow = may_follow
         self._tasks: dict[str, Task] = {}
-        ATTIC.lend(self)
+        MEMORY_BUDGET.add_cache(self)
 
     def start(self, caller: Caller, tool: str, run: Run, known: Answers) -> Reply:
         """Run it in the background, with the answers known already, and reply at once with the task."""
@@ -253,7 +253,7 @@ class TaskBoard:
             task.move("failed")
         else:
             task.result = reply.result
-            ATTIC.settle()
+            MEMORY_BUDGET.enforce()
             task.move("completed")
         finally:
             task.end()
@@ -285,8 +285,8 @@ class TaskBoard:
         """Of all results that wait to be fetched."""
         return sum(len(task.result) for task in self._tasks.values())
 
-    def give_way(self) -> bool:
-        """The oldest result of whoever has most does. Not the last one there is."""
+    def evict_one(self) -> bool:
+        """Drop the oldest result of whoever has most, but never the last one there is."""
         done = [task for task in self._tasks.values() if task.result]
         if not done[1:]:
             return False

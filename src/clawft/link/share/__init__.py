@@ -2,12 +2,13 @@
 
 | what | where |
 |---|---|
-| room in memory | `load` for messages in our hands, `attic` and `unread` for what waits to be taken |
+| room in memory | `load` for messages in our hands, `unread` for output nobody takes, `memory_budget` for all |
 | who waits for it | `waiting_room` for requests, `turns` for messages of servers |
 | calls at one server, commands on this machine | `gate` |
 | work on it | `workshop` beside the loop, `fair_threads` for seconds |
 | what nobody waits for | `noise` |
 | how memory is given back | `heap` |
 
-To add something that is kept until somebody takes it: `ATTIC.count`.
+To add something that is kept until somebody takes it: `MEMORY_BUDGET.add_cache`, or `add_required` where it cannot be
+dropped.
 """

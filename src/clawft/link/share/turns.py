@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Self
 
 from clawft.errors import MessageTooLong
-from clawft.link.share.attic import ATTIC
+from clawft.link.share.memory_budget import MEMORY_BUDGET
 
 ALONE_FROM = 64 * 1024
 """Bytes of one message that are held without a turn; there may be as many of these as calls in flight."""
@@ -80,7 +80,7 @@ class Turns:
 
 
 TURNS = Turns()
-ATTIC.count(lambda: TURNS.held)
+MEMORY_BUDGET.add_required(lambda: TURNS.held)
 
 
 class LinkSender:
@@ -126,7 +126,7 @@ class Turn:
             self._see(0)
         turns.held += size - self.size
         self.size = size
-        ATTIC.settle()
+        MEMORY_BUDGET.enforce()
         waited, self.waits = self.waits, not turns.may_go_on(self)
         if self.waits and not waited:
             self._look_later()

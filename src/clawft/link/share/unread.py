@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from math import inf
 
-from clawft.link.share.attic import ATTIC
+from clawft.link.share.memory_budget import MEMORY_BUDGET
 
 MAX_UNREAD_BYTES = 16 * 1024 * 1024
 """For all together; one alone has its own bound."""
@@ -34,7 +34,7 @@ class Unread:
 
     def look(self) -> None:
         """Give up the slowest, if there is too much."""
-        ATTIC.settle()
+        MEMORY_BUDGET.enforce()
         if self.bytes <= self._limit:
             return
         for taker in self.takers:
@@ -60,7 +60,7 @@ class Unread:
 
 
 UNREAD = Unread()
-ATTIC.count(lambda: UNREAD.bytes)
+MEMORY_BUDGET.add_required(lambda: UNREAD.bytes)
 
 
 def _never() -> bool:

@@ -16,7 +16,7 @@ from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from clawft.link.share.attic import ATTIC
+from clawft.link.share.memory_budget import MEMORY_BUDGET
 from clawft.link.share.turns import TURNS
 from clawft.wire.visible import is_plain
 
@@ -116,7 +116,7 @@ class Workshop:
                 began = _clock()
                 await self._run(*self._next(whose))
                 self._had[whose] += _clock() - began
-                ATTIC.settle()  # some of it may have been kept
+                MEMORY_BUDGET.enforce()  # some of it may have been kept
                 await _few_turns()
         finally:
             self._working = None

@@ -9,7 +9,7 @@ from weakref import WeakSet
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.link.share.attic import ATTIC
+from clawft.link.share.memory_budget import MEMORY_BUDGET
 
 MAX_KEPT = 256
 MAX_KEPT_BYTES = 4 * 1024 * 1024
@@ -70,11 +70,11 @@ class KeptReads:
         self._kept[uri, reader] = _Kept(result, until)
         self.bytes += len(result)
         while len(self._kept) > MAX_KEPT or self.bytes > MAX_KEPT_BYTES:
-            self.give_way()
-        ATTIC.settle()
+            self.evict_one()
+        MEMORY_BUDGET.enforce()
 
-    def give_way(self) -> bool:
-        """The longest unused does. False if there is none."""
+    def evict_one(self) -> bool:
+        """Drop the least recently used. False if there is none."""
         if self._kept:
             self._drop(next(iter(self._kept)))
             return True
@@ -96,7 +96,7 @@ class KeptReads:
 
 
 class _OfAll:
-    """To the attic they are one kind, however many servers there are."""
+    """One cache to the memory budget, however many servers there are."""
 
     def __init__(self) -> None:
         self.servers: WeakSet[KeptReads] = WeakSet()
@@ -105,9 +105,9 @@ class _OfAll:
     def bytes(self) -> int:
         return sum(map(_size, self.servers))
 
-    def give_way(self) -> bool:
-        """Something of the server that has most does."""
-        return max(self.servers, key=_size).give_way() if self.servers else False
+    def evict_one(self) -> bool:
+        """Drop one of the server that has most."""
+        return max(self.servers, key=_size).evict_one() if self.servers else False
 
 
 def _size(kept: KeptReads) -> int:
@@ -115,4 +115,4 @@ def _size(kept: KeptReads) -> int:
 
 
 ALL_KEPT = _OfAll()
-ATTIC.lend(ALL_KEPT)
+MEMORY_BUDGET.add_cache(ALL_KEPT)
