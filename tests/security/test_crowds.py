@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.link.share.waiting_room import WAIT_SECONDS
+from clawft.link.share.admission import WAIT_SECONDS
 from tests.requirements import requirement
 from tests.security.neighbours import from_neighbour
 from tests.security.well import in_flight, is_well

@@ -189,7 +189,7 @@ async def test_a_crowd_takes_more_memory_than_there_is(tmp_path: Path) -> None:
     lifted = tmp_path / "lifted"
     lifted.mkdir()
     (lifted / "sitecustomize.py").write_text(
-        "import clawft.link.share.load\nclawft.link.share.load.REQUESTS.limit = 10**12\n"
+        "import clawft.link.share.byte_limits\nclawft.link.share.byte_limits.REQUESTS.limit = 10**12\n"
     )
     with gateway(tmp_path, "--no-auth", package=Path(os.pathsep.join([str(lifted), str(PROBE)]))) as served:
         large = modern_call(served.port, 1, "probe__wait", {"token": "x" * 4_000_000, "seconds": 1})

@@ -24,7 +24,7 @@ from clawft.gateway.conversation import Conversation
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CallTarget, read_target
 from clawft.gateway.running_requests import CodeOf, Deliver, RunningRequests, Work
-from clawft.link.share.load import COUNTED_BYTES, MAX_ANSWER_BYTES, REQUESTS, Load
+from clawft.link.share.byte_limits import COUNTED_BYTES, MAX_ANSWER_BYTES, REQUESTS, Reservation
 from clawft.model import Caller, Era
 from clawft.wire import handshake
 from clawft.wire.calls import TOOLS_CALL, UsualCall, read_usual
@@ -203,16 +203,16 @@ class PipeCaller:
     def _start(self, id: bytes, work: Work, size: int, code_of: CodeOf = handshake.error_code) -> None:
         """Run it, unless there are too many large requests."""
         try:
-            back = self._deliver if size <= COUNTED_BYTES else self._unloading(Load(REQUESTS, size), self._deliver)
+            back = self._deliver if size <= COUNTED_BYTES else self._releasing(Reservation(REQUESTS, size), self._deliver)
         except Busy as busy:
             work.close()
             self._write(writing.failure_of(id, busy))
         else:
             self._running.start(id, work, code_of, back)
 
-    def _unloading(self, load: Load, deliver: Deliver) -> Deliver:
+    def _releasing(self, reserved: Reservation, deliver: Deliver) -> Deliver:
         def answered(answer: bytes) -> None:
-            load.put_down()
+            reserved.release()
             deliver(answer)
 
         return answered
@@ -273,12 +273,12 @@ class PipeCaller:
             return
         try:
             members = decode_batch(line)
-            load = Load(REQUESTS, len(line) if len(line) > COUNTED_BYTES else 0)
+            reserved = Reservation(REQUESTS, len(line) if len(line) > COUNTED_BYTES else 0)
         except (WireError, Busy) as refusal:
             self._write(writing.failure_of(None, refusal))
             return
-        if not Batch(self, conversation, self._unloading(load, self._write_any)).take(members):
-            load.put_down()
+        if not Batch(self, conversation, self._releasing(reserved, self._write_any)).take(members):
+            reserved.release()
 
     def _write_any(self, message: bytes) -> None:
         if message:

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, 
 from typing import Any, cast
 
 from clawft.errors import LinkClosed, MessageTooLong
-from clawft.link.share.load import Load
-from clawft.link.share.waiting_room import LARGE_REQUESTS, too_slow
+from clawft.link.share.admission import LARGE_REQUESTS, too_slow
+from clawft.link.share.byte_limits import Reservation
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -37,12 +37,12 @@ async def read_body(receive: Receive, limit: int = MAX_BODY) -> bytes:
     return within(limit, cast("bytes", message.get("body", b"")))
 
 
-async def read_large(receive: Receive, limit: int, load: Load) -> bytes:
+async def read_large(receive: Receive, limit: int, reservation: Reservation) -> bytes:
     """The whole body of a large request. Raises Busy if it is more than we can take, or comes too slowly for that."""
     try:
-        async with asyncio.timeout(None) as patience:
-            with LARGE_REQUESTS.coming(load, patience):
-                return await _read_parts(await receive(), receive, limit, load)
+        async with asyncio.timeout(None) as timeout:
+            with LARGE_REQUESTS.receiving(reservation, timeout):
+                return await _read_parts(await receive(), receive, limit, reservation)
     except TimeoutError:
         raise too_slow() from None
 
@@ -54,7 +54,9 @@ def within(limit: int, body: bytes) -> bytes:
     return body
 
 
-async def _read_parts(message: MutableMapping[str, Any], receive: Receive, limit: int, load: Load | None) -> bytes:
+async def _read_parts(
+    message: MutableMapping[str, Any], receive: Receive, limit: int, reservation: Reservation | None
+) -> bytes:
     parts: list[bytes] = []
     size = 0
     while True:
@@ -64,8 +66,8 @@ async def _read_parts(message: MutableMapping[str, Any], receive: Receive, limit
         size += len(part)
         if size > limit:
             raise _too_long(limit)
-        if load is not None:
-            load.arrive(len(part))
+        if reservation is not None:
+            reservation.count_received(len(part))
         parts.append(part)
         if not message.get("more_body"):
             return b"".join(parts)

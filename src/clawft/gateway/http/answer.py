@@ -12,7 +12,7 @@ from clawft.gateway.http.streams import EventStream
 from clawft.gateway.running_requests import LAST_WORD, CodeOf, RunningRequests, Work
 from clawft.link import asgi
 from clawft.link.asgi import JSON, Send
-from clawft.link.share.load import ANSWERS, Load
+from clawft.link.share.byte_limits import ANSWERS, Reservation
 from clawft.link.share.turns import TURNS
 from clawft.link.share.unread import UNREAD
 from clawft.wire.codes import status_of
@@ -111,7 +111,7 @@ class HttpAnswer:
         return 200
 
     async def _send_large(self, id: bytes, message: bytes) -> None:
-        with Load(ANSWERS) as load:
+        with Reservation(ANSWERS) as load:
             TURNS.begin_work()  # no other is read before this one is where its reader takes it from
             try:
                 sending = self._send(await _admitted(load, id, message))
@@ -158,7 +158,7 @@ async def _pump(send: Send, frames: AsyncIterator[bytes]) -> None:
         await asgi.stream(send, frames)
 
 
-async def _admitted(load: Load, id: bytes, message: bytes) -> bytes:
+async def _admitted(load: Reservation, id: bytes, message: bytes) -> bytes:
     """The answer, or a "busy" error if there is no room for it."""
     if not ANSWERS.has_room(len(message)) and UNREAD.give_up_idle():
         await _few_turns()

@@ -19,8 +19,8 @@ from clawft.gateway.http.status import Status
 from clawft.link import asgi
 from clawft.link.asgi import JSON, TEXT, Header, Receive, Scope, Send
 from clawft.link.http_request import AsgiRequest, HttpRequest
-from clawft.link.share.load import COUNTED_BYTES
-from clawft.link.share.waiting_room import LARGE_REQUESTS
+from clawft.link.share.admission import LARGE_REQUESTS
+from clawft.link.share.byte_limits import COUNTED_BYTES
 from clawft.model import LOCAL, Caller
 from clawft.wire import headers as headers_of
 from clawft.wire.calls import read_usual

@@ -11,7 +11,7 @@ from clawft.link import asgi
 from clawft.link.asgi import Header, Send
 from clawft.link.households import household
 from clawft.link.http_request import HttpRequest
-from clawft.link.share.load import Load
+from clawft.link.share.byte_limits import Reservation
 from clawft.model import Caller
 from clawft.wire.headers import Headers, Route
 
@@ -57,7 +57,7 @@ class AuthorizedRequest:
         """The whole body. Raises MessageTooLong above the limit, LinkClosed if the caller leaves."""
         return asgi.read_body(self._request.receive, limit)
 
-    def large_body(self, limit: int, load: Load) -> Awaitable[bytes]:
+    def large_body(self, limit: int, load: Reservation) -> Awaitable[bytes]:
         """The whole body of a large request, counted as it comes. Raises Busy where there is no room for it."""
         return asgi.read_large(self._request.receive, limit, load)
 

@@ -2,8 +2,8 @@
 
 | what | where |
 |---|---|
-| room in memory | `load` for messages in our hands, `unread` for output nobody takes, `memory_budget` for all |
-| who waits for it | `waiting_room` for requests, `turns` for messages of servers |
+| room in memory | `byte_limits` for messages in our hands, `unread` for output nobody takes, `memory_budget` for all |
+| who waits for it | `admission` for requests, `turns` for messages of servers |
 | calls at one server, commands on this machine | `gate` |
 | work on it | `workshop` beside the loop, `fair_threads` for seconds |
 | what nobody waits for | `noise` |

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from clawft.errors import INTERNAL_ERROR, INVALID_PARAMS, Busy, ClawftError, JsonRpcFailure
 from clawft.link.base import Link
-from clawft.link.share.load import COUNTED_BYTES, QUESTIONS, Load
+from clawft.link.share.byte_limits import COUNTED_BYTES, QUESTIONS, Reservation
 from clawft.wire.jsonrpc import writing
 from clawft.wire.jsonrpc.messages import Notification, Request
 
@@ -55,19 +55,19 @@ class Questions:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _load(self, size: int) -> Load | None:
+    def _load(self, size: int) -> Reservation | None:
         """A question of this size; None if that is too much, of this server's or of all."""
         if len(self._open) >= MAX_QUESTIONS:
             return None
         try:
-            return Load(QUESTIONS, size if size > COUNTED_BYTES else 0, str(id(self)))
+            return Reservation(QUESTIONS, size if size > COUNTED_BYTES else 0, str(id(self)))
         except Busy:
             return None
 
-    def _answered(self, id: bytes, load: Load | None, task: asyncio.Task[None]) -> None:
+    def _answered(self, id: bytes, load: Reservation | None, task: asyncio.Task[None]) -> None:
         del self._open[id]
         if load is not None:
-            load.put_down()
+            load.release()
         if not task.cancelled() and task.exception() is not None:
             log.error("a question of the server's was not answered", exc_info=task.exception())
 

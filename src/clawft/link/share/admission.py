@@ -1,7 +1,7 @@
-"""Large requests that wait until there is room for them: for a while, and one caller after the other.
+"""Which large requests are read when there is not room for all of them: a queue that is fair to callers.
 
-They wait unread, so that a waiting one costs little. While some wait, a request that was let in and does not come is
-sent away: a client that announces much and sends nothing must not keep out those who would send.
+A queued request is not read, so that it costs little. While some wait, an admitted request whose body comes too slowly
+is refused: a client that announces much and sends nothing must not keep out the others.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from clawft.errors import Busy, LinkClosed
-from clawft.link.share.load import REQUESTS, Load, Total
+from clawft.link.share.byte_limits import REQUESTS, ByteLimit, Reservation
 
 WAIT_SECONDS = 10.0
 MAX_WAITING = 128
 MAX_WAITING_EACH = 96
 """Of one caller."""
 LOOK_SECONDS = 1.0
-"""How often we look whether those who were let in come."""
+"""How often the bodies of admitted requests are checked for progress."""
 PACE_BYTES = 64 * 1024
-"""What has to come between two looks."""
+"""What has to come between two checks."""
 
 
 def _stays() -> bool:
@@ -33,37 +33,37 @@ class _Waiter:
     def __init__(self, caller: str, size: int) -> None:
         self.caller = caller
         self.size = size
-        self.granted: asyncio.Future[Load] = asyncio.get_running_loop().create_future()
+        self.granted: asyncio.Future[Reservation] = asyncio.get_running_loop().create_future()
 
 
-class WaitingRoom:
-    def __init__(self, total: Total) -> None:
-        self._total = total
+class AdmissionQueue:
+    def __init__(self, limit: ByteLimit) -> None:
+        self._limit = limit
         self._waiting: list[_Waiter] = []
         self._turns = 0
         self._last_turn: dict[str, int] = {}
-        """Of callers who wait for another one."""
-        self._arriving: dict[Load, asyncio.Timeout] = {}
-        self._seen: dict[Load, int] = {}
-        """How much had arrived at the last look."""
-        total.relieved = self._call
+        """When each caller who still waits was last admitted, as a count of turns."""
+        self._receiving: dict[Reservation, asyncio.Timeout] = {}
+        self._seen: dict[Reservation, int] = {}
+        """How much had come by the last check."""
+        limit.on_release = self._admit
 
-    async def enter(self, size: int, caller: str, has_left: Callable[[], bool] = _stays) -> Load:
+    async def enter(self, size: int, caller: str, has_left: Callable[[], bool] = _stays) -> Reservation:
         """Room for a request of this size. Raises Busy if there is none in time, or too many wait already; LinkClosed
         if whoever sends it `has_left` meanwhile.
         """
         if self._is_full(caller):
-            raise self._total.busy()
+            raise self._limit.busy()
         waiter = _Waiter(caller, size)
         self._waiting.append(waiter)
-        self._call()
+        self._admit()
         try:
             async with asyncio.timeout(WAIT_SECONDS):
                 await self._until_granted(waiter, has_left)
         except BaseException as ended:
             self._leave(waiter)
             if isinstance(ended, TimeoutError):
-                raise self._total.busy() from None
+                raise self._limit.busy() from None
             raise
         return waiter.granted.result()
 
@@ -73,55 +73,55 @@ class WaitingRoom:
             if has_left():
                 raise LinkClosed("the caller left before its request was let in")
             if self._waiting and self._waiting[0] is waiter:
-                self._look()
+                self._expire_slow()
 
     def _is_full(self, caller: str) -> bool:
         if len(self._waiting) >= MAX_WAITING:
             return True
         return sum(waiter.caller == caller for waiter in self._waiting) >= MAX_WAITING_EACH
 
-    def _call(self) -> None:
-        """Let in who can be: whoever had no turn for longest comes first, and nobody passes one who waits for room."""
-        total = self._total
+    def _admit(self) -> None:
+        """Admit who fits: the caller served least recently comes first, and nobody overtakes one who waits for room."""
+        limit = self._limit
         for waiter in sorted(self._waiting, key=lambda waiter: self._last_turn.get(waiter.caller, 0)):
-            if not total.has_room(waiter.size):
+            if not limit.has_room(waiter.size):
                 break
-            if total.has_share(waiter.size, waiter.caller):
-                self._let_in(waiter)
+            if limit.has_share(waiter.size, waiter.caller):
+                self._grant(waiter)
 
-    def _let_in(self, waiter: _Waiter) -> None:
+    def _grant(self, waiter: _Waiter) -> None:
         self._waiting.remove(waiter)
         self._turns += 1
         self._last_turn[waiter.caller] = self._turns
         self._last_turn = {other.caller: self._last_turn.get(other.caller, 0) for other in self._waiting}
-        waiter.granted.set_result(Load(self._total, waiter.size, waiter.caller))
+        waiter.granted.set_result(Reservation(self._limit, waiter.size, waiter.caller))
 
     def _leave(self, waiter: _Waiter) -> None:
         if waiter in self._waiting:
             self._waiting.remove(waiter)
-            self._call()
-        elif waiter.granted.done():  # let in at the very moment it left
-            waiter.granted.result().put_down()
+            self._admit()
+        elif waiter.granted.done():  # admitted at the very moment it left
+            waiter.granted.result().release()
 
     @contextmanager
-    def coming(self, load: Load, patience: asyncio.Timeout) -> Generator[None]:
-        """While it comes in. `patience` ends when it does not, and others wait."""
-        self._arriving[load] = patience
+    def receiving(self, reservation: Reservation, timeout: asyncio.Timeout) -> Generator[None]:
+        """While the body comes in. If it comes too slowly and others wait, `timeout` is made to expire."""
+        self._receiving[reservation] = timeout
         try:
             yield
         finally:
-            del self._arriving[load]
-            self._seen.pop(load, None)
+            del self._receiving[reservation]
+            self._seen.pop(reservation, None)
 
-    def _look(self) -> None:
+    def _expire_slow(self) -> None:
         now = asyncio.get_running_loop().time()
-        for load, patience in self._arriving.items():
-            if load in self._seen and load.arrived - self._seen[load] < PACE_BYTES:
-                patience.reschedule(now)
-            self._seen[load] = load.arrived
+        for reservation, timeout in self._receiving.items():
+            if reservation in self._seen and reservation.received - self._seen[reservation] < PACE_BYTES:
+                timeout.reschedule(now)
+            self._seen[reservation] = reservation.received
 
 
-LARGE_REQUESTS = WaitingRoom(REQUESTS)
+LARGE_REQUESTS = AdmissionQueue(REQUESTS)
 
 
 def too_slow() -> Busy:

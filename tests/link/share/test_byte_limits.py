@@ -1,58 +1,58 @@
-"""The load of all large messages together, and the share of time for what nobody waits for."""
+"""The reservation of all large messages together, and the share of time for what nobody waits for."""
 
 import time
 
 import pytest
 
 from clawft.errors import Busy
-from clawft.link.share.load import Load, Total
+from clawft.link.share.byte_limits import ByteLimit, Reservation
 from clawft.link.share.noise import AT_ONCE_SECONDS, SHARE, Noise
 from tests.requirements import requirement
 
 
 @requirement("QUAL-12")
 def test_what_is_carried_has_a_bound_and_is_put_down() -> None:
-    total = Total("things", 100)
-    with Load(total, 60):
+    limit = ByteLimit("things", 100)
+    with Reservation(limit, 60):
         with pytest.raises(Busy, match="100 bytes"):
-            Load(total, 50)
-        with Load(total, 40):
-            assert total.carried == 100
-        assert total.carried == 60
-    assert total.carried == 0
+            Reservation(limit, 50)
+        with Reservation(limit, 40):
+            assert limit.reserved == 100
+        assert limit.reserved == 60
+    assert limit.reserved == 0
 
 
 @requirement("QUAL-12")
 def test_one_alone_is_always_taken() -> None:
-    total = Total("things", 100)
-    with Load(total) as load:
+    limit = ByteLimit("things", 100)
+    with Reservation(limit) as reservation:
         for _ in range(5):
-            load.add(50)
+            reservation.add(50)
         with pytest.raises(Busy):
-            Load(total, 1)
-    assert total.carried == 0
+            Reservation(limit, 1)
+    assert limit.reserved == 0
 
 
 @requirement("QUAL-12")
 def test_a_caller_has_half_and_a_single_large_one_is_still_taken() -> None:
-    total = Total("things", 100)
-    with Load(total, 80, "one"):
+    limit = ByteLimit("things", 100)
+    with Reservation(limit, 80, "one"):
         with pytest.raises(Busy):
-            Load(total, 1, "one")
-        with Load(total, 20, "other"):
-            assert total.carried == 100
-    assert not total.of_caller
+            Reservation(limit, 1, "one")
+        with Reservation(limit, 20, "other"):
+            assert limit.reserved == 100
+    assert not limit.by_caller
 
 
 @requirement("QUAL-12")
 def test_what_was_announced_counts_once() -> None:
-    total = Total("things", 100)
-    with Load(total, 60, "one") as load:
-        load.arrive(40)
-        load.arrive(20)
-        assert total.carried == 60
-        load.arrive(10)
-        assert total.carried == 70
+    limit = ByteLimit("things", 100)
+    with Reservation(limit, 60, "one") as reservation:
+        reservation.count_received(40)
+        reservation.count_received(20)
+        assert limit.reserved == 60
+        reservation.count_received(10)
+        assert limit.reserved == 70
 
 
 @requirement("QUAL-03")
