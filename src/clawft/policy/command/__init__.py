@@ -9,13 +9,13 @@ from any reader of its command line.
 | its words, as a shell splits them | `lexer`, with the `line_state`; what names and braces stand for: `expansion` |
 | the commands of a line | `shell`, as `parsed_command`; variables they set: `assigning` |
 | the program each of them runs in the end | `program`, behind wrappers and inner shells |
-| programs that run what their arguments say | `carriers` is the table, `carried` reads by it |
+| programs that run what their arguments say | `runners` is the table; `embedded_scripts` finds the scripts by it |
 | texts in other languages | `languages` brings them to commands; `code` for inline code |
 | what a line says, writes, downloads, hands to others | `speech`, `written`, `download`, `remote` |
 | a word that names a file | `place` |
 | what a command erases; what of it outlasts it | `erasing`; `lasting` |
 
-To add a rule: a function and a row in `RULES` of `rules`. To add a program that runs others: a row in `carriers`.
+To add a rule: a function and a row in `RULES` of `rules`. To add a program that runs others: a row in `runners`.
 """
 
 from msgspec import Struct

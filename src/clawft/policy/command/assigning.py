@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from clawft.policy.command.carried import option_values
+from clawft.policy.command.embedded_scripts import option_values
 from clawft.policy.command.parsed_command import Command
 from clawft.policy.command.speech import spoken
 

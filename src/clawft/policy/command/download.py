@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from clawft.policy.address import is_metadata
-from clawft.policy.command.carried import option_values
+from clawft.policy.command.embedded_scripts import option_values
 from clawft.policy.command.parsed_command import Command
 from clawft.policy.command.place import place
 from clawft.policy.command.written import written

@@ -5,7 +5,7 @@ To add a program: its name in a set, or a case of `erased`.
 
 from itertools import pairwise
 
-from clawft.policy.command.carried import option_values
+from clawft.policy.command.embedded_scripts import option_values
 from clawft.policy.command.parsed_command import Command
 from clawft.policy.command.place import place
 from clawft.policy.command.program import EXEC, is_opaque, searched

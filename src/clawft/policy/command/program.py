@@ -1,6 +1,6 @@
-"""The programs behind the programs: what `sudo`, `env`, `sh -c`, `xargs`, `find -exec` and their like really run.
+"""Every program a command line would run, including those started by `sudo`, `env`, `sh -c`, `xargs`, `find -exec`.
 
-Which those are, and how they name what they run, is told in `carriers.py`.
+The tables of programs that start others are in `runners.py`.
 """
 
 import re
@@ -10,8 +10,21 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from clawft.policy.command.carried import VERSION, carried, is_assignment, option_values, starts
-from clawft.policy.command.carriers import (
+from clawft.policy.command.download import run_downloads
+from clawft.policy.command.embedded_scripts import (
+    VERSION_CHARACTERS,
+    embedded_scripts,
+    is_assignment,
+    option_values,
+    possible_starts,
+)
+from clawft.policy.command.expansion import TooComplex
+from clawft.policy.command.languages import shell_commands_in
+from clawft.policy.command.lexer import MAX_NESTING, UNKNOWN_OUTPUT
+from clawft.policy.command.line_state import LineState
+from clawft.policy.command.parsed_command import Command
+from clawft.policy.command.place import place, without_unknown
+from clawft.policy.command.runners import (
     FOLDER_OPTIONS,
     INTERPRETERS,
     RUN_VARIABLES,
@@ -21,13 +34,6 @@ from clawft.policy.command.carriers import (
     WRAPPERS,
     Language,
 )
-from clawft.policy.command.download import run_downloads
-from clawft.policy.command.expansion import TooComplex
-from clawft.policy.command.languages import meaning
-from clawft.policy.command.lexer import MAX_NESTING, UNKNOWN_OUTPUT
-from clawft.policy.command.line_state import LineState
-from clawft.policy.command.parsed_command import Command
-from clawft.policy.command.place import place, without_unknown
 from clawft.policy.command.shell import MAX_COMMANDS, read_text
 from clawft.policy.command.speech import heard, spoken
 
@@ -35,7 +41,7 @@ MAX_EXECUTED = 16
 MAX_SCRIPTS = 131_072
 MAX_WORDS = 262_144
 
-_TEXT_RUNNERS = frozenset({"eval", "ssh", "watch", "parallel"})
+_RUN_JOINED_WORDS = frozenset({"eval", "ssh", "watch", "parallel"})
 _SOURCING = frozenset({"source", "."})
 _RUNS_OUTPUT = SHELLS | _SOURCING | {"eval"}
 _SETS_VARIABLES = frozenset("env export declare typeset readonly local sudo doas".split())
@@ -65,7 +71,7 @@ def programs(line: str) -> list[Command]:
 
 
 class _Budget:
-    """Characters we are still willing to read as scripts inside scripts."""
+    """How many more characters of scripts inside scripts may be read."""
 
     __slots__ = ("left",)
 
@@ -79,7 +85,7 @@ class _Budget:
 
 
 def _readings(line: str) -> list[Command]:
-    """As a shell reads the line and, where that may differ, as plain words without a shell."""
+    """The line as a shell reads it and, where that differs, as plain words without a shell."""
     commands = read_text(line, LineState(), 0)
     if not any(char in line for char in "\n;&|<>()#`"):
         return commands
@@ -107,7 +113,7 @@ def runs_its_input(command: Command) -> bool:
 
 
 def interpreter(command: Command) -> str:
-    name = command.name.rstrip(VERSION)
+    name = command.name.rstrip(VERSION_CHARACTERS)
     return name if name in SHELLS or name in INTERPRETERS else ""
 
 
@@ -121,13 +127,13 @@ def runs_output(command: Command) -> bool:
 
 
 def is_opaque(command: Command) -> bool:
-    """The program's name is only known when it runs."""
+    """Whether the name of the program is only known at run time."""
     program = command.words[0] if command.words else "["
     return program not in ("[", "[[") and any(char in program for char in "$*?[")
 
 
 def searched(command: Command) -> list[str]:
-    """The places a `find` goes through, unless a test on names narrows it down."""
+    """The folders that a `find` searches; none if it selects by name, as then not everything in them is meant."""
     tests = {word for word, value in zip(command.words, (*command.words[1:], ""), strict=True) if value.strip("*")}
     if tests & _NARROWING:
         return []
@@ -148,9 +154,9 @@ def _behind(command: Command, budget: _Budget) -> Iterator[Command]:
         yield from _executed(command)
     for script in _scripts(command, name):
         yield from _read(script, command.folder, budget)
-    for language, text in (*carried(command), *_code_given(command)):
+    for language, text in (*embedded_scripts(command), *_code_given(command)):
         budget.spend(len(text) if language != "shell" else 0)  # a script is paid for where it is read
-        for meant in meaning(text, language, name):
+        for meant in shell_commands_in(text, language, name):
             if isinstance(meant, str):
                 yield from _read(meant, command.folder, budget)
             else:
@@ -167,7 +173,7 @@ def _read(script: str, folder: str, budget: _Budget) -> list[Command]:
 
 
 def _emptied(command: Command) -> Iterator[Command]:
-    """The command, if what its line does not tell is nothing: words vanish, so does part of the program's name."""
+    """The command as it runs if every unknown part (`${NAME}`, `$(…)`) is empty: such words vanish."""
     program = without_unknown(command.words[0]) if command.words else ""
     arguments = tuple(word for word in command.arguments if without_unknown(word))
     words = (program, *arguments) if program else arguments
@@ -181,12 +187,12 @@ def _wrapped(command: Command) -> Iterator[Command]:
     folder = next(option_values(command.words, FOLDER_OPTIONS.get(name, "")), "")
     inside = replace(command, folder=place(folder, command.folder)) if folder else command
     for words, operands in _wrapping(command.words, name):
-        for start in starts(words, operands):
+        for start in possible_starts(words, operands):
             yield replace(inside, words=start + fed)
 
 
 def _wrapping(words: tuple[str, ...], name: str) -> Iterator[tuple[tuple[str, ...], int]]:
-    """The words behind which a program begins, and how many operands stand between."""
+    """The words after which a wrapped program starts, and the number of operands in between."""
     if name in WRAPPERS:
         yield words, WRAPPERS[name]
     elif _LOADER.fullmatch(name):
@@ -199,7 +205,7 @@ def _wrapping(words: tuple[str, ...], name: str) -> Iterator[tuple[tuple[str, ..
 
 
 def _fed_words(command: Command) -> tuple[str, ...]:
-    """What a speaker, a search or a document hands to `xargs`."""
+    """The words that `xargs` gets from an `echo`, a `find`, an `ls` or a here-document."""
     for stage in command.fed_by:
         if said := spoken(stage):
             return tuple(said[-1].split())
@@ -223,9 +229,9 @@ def _executed(command: Command) -> Iterator[Command]:
 
 
 def _scripts(command: Command, name: str) -> Iterator[str]:
-    """The texts it runs as shell commands."""
-    if name in WRAPPERS and name not in _TEXT_RUNNERS:
-        yield from (words[0] for words in starts(command.words, WRAPPERS[name]) if " " in words[0])
+    """The texts this command runs as shell scripts."""
+    if name in WRAPPERS and name not in _RUN_JOINED_WORDS:
+        yield from (words[0] for words in possible_starts(command.words, WRAPPERS[name]) if " " in words[0])
     if name == "env":
         yield from _split_strings(command)
     if name in _SETS_VARIABLES:
@@ -249,12 +255,12 @@ def _after_command_flag(words: tuple[str, ...]) -> Iterator[str]:
         if word.startswith("--command="):
             yield word.partition("=")[2]
         elif _COMMAND_FLAG.fullmatch(word):
-            yield from (start[0] for start in starts(words[at:], 0, text=True))
+            yield from (start[0] for start in possible_starts(words[at:], 0, text=True))
             return
 
 
 def _split_strings(command: Command) -> Iterator[str]:
-    """What `env -S` takes apart, in the option itself or behind it."""
+    """The text that `env -S` splits into words, in the option itself or after it."""
     options = [found for word in command.options() if (found := _SPLIT_STRING.fullmatch(word))]
     yield from (option["text"] for option in options if option["text"])
     if options:
@@ -262,7 +268,7 @@ def _split_strings(command: Command) -> Iterator[str]:
 
 
 def _run_variables(command: Command) -> Iterator[str]:
-    """Values of variables that programs run, as those do: some with a mark before the command."""
+    """Values of variables that programs run as commands; some have a mark (`|`, `!`) before the command."""
     for word in command.arguments:
         name, _, value = word.partition("=")
         if RUN_VARIABLES.fullmatch(name.rstrip("+")):
@@ -270,7 +276,7 @@ def _run_variables(command: Command) -> Iterator[str]:
 
 
 def _file_run(command: Command) -> str:
-    """The file whose commands it runs, if it is one that the line names."""
+    """The file whose commands it runs, if the line names one; else an empty text."""
     if command.name in _SOURCING or interpreter(command):
         return next(iter(command.operands()), "")
     return command.words[0] if command.words and "/" in command.words[0] else ""

@@ -2,10 +2,10 @@
 
 import re
 
-from clawft.policy.command.carried import option_values
-from clawft.policy.command.carriers import SHELLS
+from clawft.policy.command.embedded_scripts import option_values
 from clawft.policy.command.parsed_command import Command
 from clawft.policy.command.program import interpreter, is_opaque, runs_its_input
+from clawft.policy.command.runners import SHELLS
 
 _NETCATS = frozenset({"nc", "ncat", "netcat"})
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/.*")

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from clawft.model import Allow, Ask, Deny, Verdict
-from clawft.policy.command.carried import option_values
-from clawft.policy.command.carriers import PRIVILEGE, WRAPPERS
 from clawft.policy.command.download import DOWNLOADERS, asks_cloud
+from clawft.policy.command.embedded_scripts import option_values
 from clawft.policy.command.erasing import erased
 from clawft.policy.command.expansion import TooComplex
 from clawft.policy.command.lasting import lasts
@@ -16,6 +15,7 @@ from clawft.policy.command.parsed_command import Command
 from clawft.policy.command.place import PlaceKind, is_disk, is_secret, kind_of
 from clawft.policy.command.program import programs, runs_its_input, runs_output
 from clawft.policy.command.remote import serves_a_shell
+from clawft.policy.command.runners import PRIVILEGE, WRAPPERS
 from clawft.policy.command.speech import SPEAKERS
 from clawft.policy.command.written import written
 from clawft.policy.globs import any_matches

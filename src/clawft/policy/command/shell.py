@@ -10,12 +10,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clawft.policy.command.assigning import assigned
-from clawft.policy.command.carriers import RUN_VARIABLES
 from clawft.policy.command.expansion import TooComplex
 from clawft.policy.command.lexer import Lexer, Operator, Redirect, Word
 from clawft.policy.command.line_state import LineState
 from clawft.policy.command.parsed_command import Command
 from clawft.policy.command.place import place
+from clawft.policy.command.runners import RUN_VARIABLES
 
 MAX_COMMANDS = 2_000
 MAX_STAGES = 64

@@ -3,7 +3,7 @@
 To add a program: a row in the table that fits.
 """
 
-from clawft.policy.command.carried import option_values
+from clawft.policy.command.embedded_scripts import option_values
 from clawft.policy.command.parsed_command import Command
 
 OUTPUT_OPTIONS: dict[str, str] = {

@@ -1,31 +1,31 @@
-"""The texts that a command hands to a program to be run, found by the table of carriers. Pure."""
+"""The scripts that stand in the arguments or the input of a command, found by the table in `runners`. Pure."""
 
 from collections.abc import Iterator
 
-from clawft.policy.command.carriers import CARRIERS_OF, Carrier, Language
 from clawft.policy.command.expansion import TooComplex
 from clawft.policy.command.parsed_command import SHORTEST_ABBREVIATION, Command
+from clawft.policy.command.runners import SCRIPT_RUNNERS_OF, Language, ScriptRunner
 from clawft.policy.command.speech import heard
 
 MAX_STARTS = 16
-VERSION = "0123456789."
-"""What may stand behind the name of a program: `python3.12`."""
+VERSION_CHARACTERS = "0123456789."
+"""Characters that may follow the name of a program: `python3.12`."""
 
 
-def carried(command: Command) -> Iterator[tuple[Language, str]]:
-    """Each text and how it is to be read. Raises TooComplex."""
+def embedded_scripts(command: Command) -> Iterator[tuple[Language, str]]:
+    """Each script that this command would run, and its language. Raises TooComplex."""
     name = command.name
-    for carrier in CARRIERS_OF.get(name) or CARRIERS_OF.get(name.rstrip(VERSION), ()):
-        words = _behind_word(command.words, carrier.under)
+    for runner in SCRIPT_RUNNERS_OF.get(name) or SCRIPT_RUNNERS_OF.get(name.rstrip(VERSION_CHARACTERS), ()):
+        words = _behind_word(command.words, runner.under)
         if words:
-            for text in _texts(command, words, carrier):
-                yield carrier.language, text
+            for text in _texts(command, words, runner):
+                yield runner.language, text
 
 
-def starts(words: tuple[str, ...], operands: int, *, text: bool = False) -> Iterator[tuple[str, ...]]:
-    """Where the wrapped program may begin. An option may take the next word or not: both readings are offered.
+def possible_starts(words: tuple[str, ...], operands: int, *, text: bool = False) -> Iterator[tuple[str, ...]]:
+    """The words from each place where a wrapped program may start: an option may or may not take the next word.
 
-    `text`: a script may begin there as well, and that with an assignment.
+    With `text` a script may start there as well, and a script may start with an assignment.
     """
     chances, offered = operands + 1, 0
     for at in range(1, len(words)):
@@ -47,7 +47,7 @@ def is_assignment(word: str) -> bool:
 
 
 def option_values(words: tuple[str, ...], options: str) -> Iterator[str]:
-    """What follows any of these options, in the same word or in the next."""
+    """The values of these options, whether in the same word or in the next."""
     names = options.split()
     for at in range(1, len(words) if names else 0):
         word, following = words[at], "".join(words[at + 1 : at + 2])
@@ -58,7 +58,7 @@ def option_values(words: tuple[str, ...], options: str) -> Iterator[str]:
 
 
 def _value(word: str, name: str, following: str) -> str | None:
-    """`--name=value`, `--na value`, `-xvalue`, `-abx value`, `-name value`; nothing if it is another option."""
+    """`--name=value`, `--na value`, `-xvalue`, `-abx value`, `-name value`; None for another option."""
     given, mark, value = word.partition("=")
     if name.startswith("--"):
         fits = name.startswith(given) and len(given) >= min(SHORTEST_ABBREVIATION, len(name))
@@ -71,7 +71,7 @@ def _value(word: str, name: str, following: str) -> str | None:
 
 
 def _behind_word(words: tuple[str, ...], under: str) -> tuple[str, ...]:
-    """From the word on behind which it counts; all of them if there is none to look for."""
+    """The words from the first of the subcommands in `under` on; all words if `under` is empty."""
     if not under:
         return words
     wanted = under.split()
@@ -80,21 +80,21 @@ def _behind_word(words: tuple[str, ...], under: str) -> tuple[str, ...]:
 
 
 def _first_operands(words: tuple[str, ...]) -> list[str]:
-    """The first one, and as many more as there are options that may have taken those before it."""
+    """The first operand, and one more for each option, which may have taken an earlier one as its value."""
     operands = [word for word in words[1:] if word[:1] != "-"]
     return operands[: len(words) - len(operands)]
 
 
-def _texts(command: Command, words: tuple[str, ...], carrier: Carrier) -> Iterator[str]:
-    yield from option_values(words, carrier.options)
-    match carrier.operands:
+def _texts(command: Command, words: tuple[str, ...], runner: ScriptRunner) -> Iterator[str]:
+    yield from option_values(words, runner.options)
+    match runner.operands:
         case "first":
             yield from _first_operands(words)
         case "all":
             yield from (word for word in words[1:] if word[:1] != "-")
         case "joined":
-            yield from (" ".join(start) for start in starts(words, command.name == "ssh", text=True))
+            yield from (" ".join(start) for start in possible_starts(words, command.name == "ssh", text=True))
         case _:
             pass
-    if carrier.stdin:
+    if runner.stdin:
         yield from heard(command)

@@ -6,8 +6,8 @@ import pytest
 
 from clawft.model import Allow, Ask, Deny, Verdict
 from clawft.policy.command import MAX_COMMAND, decide
-from clawft.policy.command.carriers import CARRIERS, RUN_VARIABLES, SUBCOMMANDS, WRAPPERS
 from clawft.policy.command.languages import LANGUAGES
+from clawft.policy.command.runners import RUN_VARIABLES, SCRIPT_RUNNERS, SUBCOMMANDS, WRAPPERS
 from tests.growth import FACTOR, grows_linearly
 from tests.requirements import requirement
 
@@ -384,10 +384,10 @@ def test_hostile_texts_inside_are_decided_quickly(piece: str, carrying: str) -> 
 
 
 def test_every_row_can_be_read() -> None:
-    for carrier in CARRIERS:
-        assert carrier.language in LANGUAGES
-        assert carrier.options or carrier.operands or carrier.stdin
-        assert carrier.programs == carrier.programs.lower()
+    for runner in SCRIPT_RUNNERS:
+        assert runner.language in LANGUAGES
+        assert runner.options or runner.operands or runner.stdin
+        assert runner.programs == runner.programs.lower()
     assert all(words.islower() or "-E" in words for words in SUBCOMMANDS)
     assert not {words.split()[0] for words in SUBCOMMANDS} & WRAPPERS.keys()
     assert RUN_VARIABLES.fullmatch("GIT_AUTHOR_NAME") is None
