@@ -190,7 +190,7 @@ class Cell(Struct, frozen=True):
             emptying=means.abi >= landlock.SEES_EMPTYING,
         )
         told = [word for rule in rules for word in ("--rule", rule.access, rule.path)]
-        told += ["--abi", str(means.abi), "--filter", steps.hex(), *(["--tend"] if tended else [])]
+        told += ["--abi", str(means.abi), "--filter", steps.hex(), "--tend" if tended else "--first"]
         parcel, ends = sent_pipes() if own_pipes and not tended else ((), None)
         told += [word for descriptor in parcel for word in ("--pipes", str(descriptor))]
         env, more, passed = for_launcher({"TMPDIR": temporary, **with_own(bounds, env)})

@@ -1,7 +1,7 @@
 """The launcher for machines without bubblewrap: limits itself by Landlock and a filter, then becomes the command.
 
-    python -I -S landlock.py --rule read / --rule hide /home/me/.ssh … --abi 6 [--filter HEX] [--tend | --pipes N]
-        [--variables N] -- COMMAND ARGS…
+    python -I -S landlock.py --rule read / --rule hide /home/me/.ssh … --abi 6 [--filter HEX]
+        [--tend | --first [--pipes N]] [--variables N] -- COMMAND ARGS…
 
 Run as a file of its own, so that a start costs an interpreter and `ctypes` and nothing else: nothing of ours is loaded.
 Landlock only ever allows, below a path. A hidden folder inside a readable one is therefore left out by allowing all its
@@ -17,7 +17,7 @@ PATH_BENEATH = 1
 NO_NEW_PRIVS, SET_SECCOMP, FILTER_MODE = 38, 22, 2
 DEATH_SIGNAL, CHILD_SUBREAPER = 1, 36
 DROP_POWER, MOST_POWERS, POWERS_VERSION = 24, 64, 0x20080522
-KILL = 9
+INTERRUPT, KILL = 2, 9
 IGNORED_BY_PYTHON = (13, 25)
 """Broken pipes and files that are too large: a command would go on ignoring them."""
 MAX_ROUNDS = 10_000
@@ -195,6 +195,23 @@ def receive_pipes(descriptor: int) -> None:
     parcel.close()
 
 
+def stay_first() -> None:
+    """Returns in a child; stays as the first process of the namespace, which ends with that child.
+
+    A command must not be the first itself: what ends every other process does nothing to that one, be it SIGTERM or a
+    signal it sends to itself, and those whose parent is gone would wait for it to the end.
+    """
+    command = os.fork()
+    if command == 0:
+        return
+    libc.signal(INTERRUPT, None)  # Python would end by it
+    _let_go_of_pipes()
+    pid, status = os.wait()
+    while pid != command:
+        pid, status = os.wait()
+    _end_like(status)
+
+
 # ── where there is no namespace of processes ─────────────────────────────────────────────────────────────────────────
 
 
@@ -213,15 +230,12 @@ def tend() -> None:
         libc.prctl(DEATH_SIGNAL, KILL, 0, 0, 0)
         signals.pthread_sigmask(signals.SIG_SETMASK, before)
         return
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for descriptor in range(3):  # whoever waits for the end of its output shall not wait for us
-        os.dup2(nothing, descriptor)
+    _let_go_of_pipes()
     statuses: dict[int, int] = {}
     while command not in statuses and signals.sigwait(heard) == signals.SIGCHLD:
         statuses.update(_ended())
     _end_all()
-    code = os.waitstatus_to_exitcode(statuses.get(command, int(signals.SIGTERM)))
-    os._exit(code if code >= 0 else 128 - code)
+    _end_like(statuses.get(command, int(signals.SIGTERM)))
 
 
 def _ended() -> list[tuple[int, int]]:
@@ -255,6 +269,21 @@ def _parent_of(pid: int) -> int:
         return 0  # gone in the meantime
 
 
+# ── in both ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _let_go_of_pipes() -> None:
+    """Whoever waits for the end of the output of a command shall not wait for us."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):
+        os.dup2(nothing, descriptor)
+
+
+def _end_like(status: int) -> None:
+    code = os.waitstatus_to_exitcode(status)
+    os._exit(code if code >= 0 else 128 - code)
+
+
 class LauncherOptions:
     """The words before `--`, read; and the command behind it."""
 
@@ -264,6 +293,7 @@ class LauncherOptions:
         self.steps = b""
         self.pipes = -1
         self.tended = False
+        self.first = False
         self.variables: dict[bytes, bytes] = {}
         """What would steer our own loader, too."""
         while words and words[0] != "--":
@@ -285,6 +315,8 @@ class LauncherOptions:
                 self.variables = read_variables(int(words.pop(0)))
             case "--tend":
                 self.tended = True
+            case "--first":
+                self.first = True
             case other:
                 sys.exit(f"sandbox: unknown option {other!r}")
 
@@ -305,6 +337,8 @@ def become(options: LauncherOptions) -> None:
         give_up_powers()
     if options.tended:
         tend()
+    if options.first:
+        stay_first()
     if options.version:
         go_first()
         restrict(options.rules, options.version)
