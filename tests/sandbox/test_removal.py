@@ -54,3 +54,20 @@ def test_a_folder_is_removed_however_deep_it_is(top: Path, tmp_path: Path, monke
     remove(top)
     assert not top.exists()
     assert not (tmp_path / "ran").exists()
+
+
+LOCKS = "import os, sys; os.makedirs(sys.argv[1] + '/locked/inner'); os.chmod(sys.argv[1] + '/locked', 0)"
+REMOVES = "import sys; from clawft.sandbox.removal import remove; remove(sys.argv[1])"
+
+
+@requirement("QUAL-12")
+def test_a_folder_is_removed_though_parts_of_it_were_locked(top: Path, tmp_path: Path) -> None:
+    """And what a link in it leads to stays as it is. (Root opens every folder, unless it gives that power away.)"""
+    plain = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
+    outside = tmp_path / "outside"
+    outside.mkdir(mode=0o500)
+    (top / "link").symlink_to(outside)
+    for code in (LOCKS, REMOVES):
+        subprocess.run([*plain, sys.executable, "-c", code, top], check=True)
+    assert not top.exists()
+    assert outside.stat().st_mode & 0o777 == 0o500

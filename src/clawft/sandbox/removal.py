@@ -20,8 +20,13 @@ def remove(folder: str | PathLike[str]) -> None:
 
 
 def _remove_deeply(folder: str | PathLike[str]) -> None:
+    _run("chmod", "-R", "u+rwX", "--", folder)  # strangers lock folders, too; links are not followed
+    _run("rm", "-rf", "--", folder)
+
+
+def _run(program: str, *arguments: str | PathLike[str]) -> None:
     from clawft.sandbox.probe import which  # loaded by whoever holds strangers
 
-    command = [which("rm") or "/bin/rm", "-rf", "--", folder]
+    command = [which(program) or f"/bin/{program}", *arguments]
     with suppress(OSError, subprocess.TimeoutExpired):
         subprocess.run(command, timeout=REMOVE_SECONDS, check=False, capture_output=True)
