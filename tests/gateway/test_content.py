@@ -192,6 +192,25 @@ async def test_completion_names_the_prompt_as_its_provider_knows_it_and_has_a_bo
 
 
 @requirement("RES-11")
+@pytest.mark.parametrize(
+    ("ref", "lacks"),
+    [
+        ({}, "type"),
+        ({"type": 5, "name": "lib__ask"}, "type"),
+        ({"type": "ref/prompt"}, "name"),
+        ({"type": "ref/prompt", "name": None}, "name"),
+        ({"type": "ref/resource", "name": "lib__ask"}, "uri"),
+    ],
+)
+async def test_a_reference_that_names_nothing_is_refused(ref: dict[str, Any], lacks: str) -> None:
+    async with pipe(serving(Library("lib"))) as caller:
+        await caller.initialize()
+        asked = await caller.ask("completion/complete", {"ref": ref, "argument": {"name": "who", "value": "a"}})
+        assert asked["error"]["code"] == -32602
+        assert f"ref lacks {lacks}" in asked["error"]["message"]
+
+
+@requirement("RES-11")
 async def test_with_nobody_to_complete_there_are_no_values() -> None:
     async with pipe(serving(Demo())) as caller:
         await caller.initialize()

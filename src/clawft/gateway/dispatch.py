@@ -1,6 +1,6 @@
 """What each method does, the same for both eras. One table for lists, one for calls that may ask back."""
 
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -273,11 +273,24 @@ class _CompleteParams(Struct):
     meta: dict[str, Raw] = field(default_factory=dict[str, Raw], name="_meta")
 
 
+_REFERENCES = {"ref/prompt": "name", "ref/resource": "uri"}
+"""By which member each kind names what it means."""
+
+
+def _check_reference(ref: Mapping[str, Any]) -> None:
+    """Of a kind that is none of ours some server may know what it means. Raises BadParams."""
+    kind = ref.get("type")
+    member = _REFERENCES.get(kind) if isinstance(kind, str) else "type"
+    if member is not None and not isinstance(ref.get(member), str):
+        raise BadParams(f"completion/complete: ref lacks {member}, a text", hint="it has a type, and a name or a uri")
+
+
 async def complete(gateway: Gateway, caller: Caller, params: bytes) -> bytes:
     try:
         told = msgspec.json.decode(params or EMPTY_OBJECT, type=_CompleteParams)
     except msgspec.DecodeError as wrong:
         raise BadParams(f"completion/complete: {wrong}") from None
+    _check_reference(told.ref)
     asked = Completing(told.ref, told.argument.name, told.argument.value, told.context.arguments, params, caller)
     await gateway.pending.wait_for_servers_unless(lambda: gateway.prompts.completes(asked), caller)
     found = await gateway.prompts.complete(caller, asked)

@@ -45,6 +45,14 @@ async def test_a_wish_that_is_none_is_refused(wish: Any) -> None:
         assert (await begun(caller, wish))["error"]["code"] == -32602
 
 
+@pytest.mark.parametrize("cursor", ["", "next", 5])
+async def test_a_list_of_tasks_has_no_cursor_that_somebody_could_bring(cursor: Any) -> None:
+    async with pipe(serving()) as caller:
+        await caller.initialize()
+        assert (await caller.ask("tasks/list", {"cursor": cursor}))["error"]["code"] == -32602
+        assert (await caller.ask("tasks/list", {"cursor": None}))["result"] == {"tasks": []}
+
+
 async def test_only_a_tool_can_be_a_task() -> None:
     served = Prompting().add("job", Gate(), task="optional")
     async with pipe(serving(served)) as caller:

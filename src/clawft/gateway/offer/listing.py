@@ -44,7 +44,7 @@ def _fitting(items: Iterator[bytes]) -> Iterator[bytes]:
             return
 
 
-def _strange() -> BadParams:
+def strange_cursor() -> BadParams:
     return BadParams("this cursor is not one of ours", hint="begin the list again without a cursor")
 
 
@@ -113,7 +113,7 @@ class Pages:
         try:
             mark = msgspec.json.decode(self._open(member, cursor), type=Bookmark)
         except msgspec.DecodeError:  # of an earlier version of ours
-            raise _strange() from None
+            raise strange_cursor() from None
         return reading_on(listed.owners(), mark)
 
     def _open(self, member: str, cursor: str) -> bytes:
@@ -127,7 +127,7 @@ class Pages:
         signature, body = raw[:16], raw[16:]
         name, _, mark = body.partition(b":")
         if not compare_digest(signature, self._sign(body)) or name != member.encode():
-            raise _strange()
+            raise strange_cursor()
         return mark
 
     def _sign(self, body: bytes) -> bytes:

@@ -15,6 +15,7 @@ from msgspec import UNSET, Struct, field
 from clawft.errors import BadParams, UnknownMethod
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CallTarget
+from clawft.gateway.offer.listing import read_cursor, strange_cursor
 from clawft.gateway.task.tasks import Task
 from clawft.model import Caller, Question, Reply
 from clawft.wire.jsonrpc.messages import Request
@@ -64,6 +65,8 @@ class OlderTasks:
     async def answer(self, request: Request, caller: Caller, ask: AskQuestion) -> bytes:
         board = self._gateway.tasks
         if request.method == "tasks/list":
+            if read_cursor(request.params) is not None:
+                raise strange_cursor()  # all are on one page
             return _encode({"tasks": [older(task.shape()) for task in board.of(caller)]})
         task = board.get(caller, _read_id(request))
         if request.method == "tasks/result":
