@@ -145,3 +145,21 @@ async def test_one_person_watches_only_so_many(monkeypatch: pytest.MonkeyPatch) 
     assert await watched.watch(URI, greedy, print)
     with pytest.raises(Busy):
         await watched.watch(URI, greedy, print)
+
+
+@requirement("QUAL-12")
+async def test_a_long_uri_counts_as_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are kept as long as somebody watches: thousands of the longest would be a good part of our memory."""
+    monkeypatch.setattr(resources, "MAX_WATCHED_OF_ONE", 10)
+    monkeypatch.setattr(resources, "MAX_WATCHED", 12)
+    watched = Gateway().resources
+    greedy, other = Reader(Caller("greedy"), SilentTalk()), Reader(Caller("other"), SilentTalk())
+    long = "notes:///" + "n" * (resources.MAX_URI - len("notes:///"))
+    end = await watched.watch(long, greedy, print)
+    with pytest.raises(Busy, match="shorter URIs"):
+        await watched.watch(long, greedy, print)
+    with pytest.raises(Busy, match="12 resources are watched already"):
+        await watched.watch(long, other, print)
+    assert await watched.watch(URI, greedy, print)
+    end()
+    assert await watched.watch(long, other, print)

@@ -46,6 +46,8 @@ _NOBODY = Origin("")
 
 MAX_URI = 2_048
 """Characters of a URI that can be watched: it is kept as long as somebody watches."""
+COUNTED_URI = 256
+"""A URI that is watched counts as one resource for each so many characters."""
 
 
 class Reader(Struct, frozen=True):
@@ -167,14 +169,14 @@ class Resources:
         """
         if len(uri) > MAX_URI:
             raise BadParams(f"a URI that is watched has at most {MAX_URI} characters")
-        who = by.caller.principal
-        if self._of_one[who] >= MAX_WATCHED_OF_ONE:
-            raise Busy(f"busy: you watch {MAX_WATCHED_OF_ONE} resources already", hint="watch fewer")
-        self._of_one[who] += 1
+        who, count = by.caller.principal, _counted(uri)
+        if self._of_one[who] + count > MAX_WATCHED_OF_ONE:
+            raise Busy(f"busy: you watch {MAX_WATCHED_OF_ONE} resources already", hint="watch fewer, or shorter URIs")
+        self._of_one[who] += count
         try:
             release = await self._watch(uri, by, changed)
         except BaseException:
-            self._watches_one_less(who)
+            self._watches_less(who, count)
             raise
         over = False
 
@@ -182,13 +184,13 @@ class Resources:
             nonlocal over
             if not over:
                 over = True
-                self._watches_one_less(who)
+                self._watches_less(who, count)
                 release()
 
         return end
 
-    def _watches_one_less(self, who: str) -> None:
-        self._of_one[who] -= 1
+    def _watches_less(self, who: str, count: int) -> None:
+        self._of_one[who] -= count
         if not self._of_one[who]:
             del self._of_one[who]
 
@@ -220,16 +222,17 @@ class Resources:
 
     def _watch_others(self, uri: str, caller: Caller, changed: TellChange) -> Callable[[], None]:
         """Everyone else simply says what has changed."""
-        if self._watching >= MAX_WATCHED:
+        count = _counted(uri)
+        if self._watching + count > MAX_WATCHED:
             raise Busy(f"busy: {MAX_WATCHED} resources are watched already")
         watchers = self._watched.setdefault(uri, {})
         key = object()
         watchers[key] = (caller, changed)
-        self._watching += 1
+        self._watching += count
 
         def release() -> None:
             if watchers.pop(key, None) is not None:
-                self._watching -= 1
+                self._watching -= count
             if not watchers and self._watched.get(uri) is watchers:
                 del self._watched[uri]
 
@@ -295,6 +298,11 @@ def _use(known: RegisteredProvider, uri: str, by: Reader) -> BesideUse:
 def _reading(uri: str, by: Reader, origin: Origin) -> Call:
     """How it is noted."""
     return Call(by.caller, READ, Tool(READ, b""), origin, msgspec.json.encode({"uri": uri}))
+
+
+def _counted(uri: str) -> int:
+    """As how many resources that are watched."""
+    return -(-len(uri) // COUNTED_URI) or 1
 
 
 def _as_it_is(uri: str) -> str:
