@@ -52,17 +52,19 @@ async def ensure_trusted(tool: str, folder: Path, ctx: ToolContext) -> None:
     message = f"{tool} runs code that {named} brings along (build scripts, tests, plugins). Run it this once?"
     if await allowed_once(ctx, "weft_trust", message, "Run it this once"):
         return
-    raise PermissionDenied(tool, f"'{folder}' is not trusted, and this runs code it brings along", hint=_switch(ctx))
+    raise PermissionDenied(
+        tool, f"'{folder}' is not trusted, and this runs code it brings along", hint=how_to_trust(ctx.workspace)
+    )
 
 
-def _switch(ctx: ToolContext) -> str:
-    """What the user does about it."""
+def how_to_trust(workspace: Path) -> str:
+    """What the user does about a workspace that is not on the list."""
     file = list_file()
-    if not list_is_safe(ctx.workspace):
+    if not list_is_safe(workspace):
         return f"{file} lies inside the workspace, where tools can write: start weft in a folder below"
     if file.exists() and not _is_ours_alone(file):
         return f"others may change {file}, so it does not count: chmod 700 {quoted(file.parent)}"
-    return f"if you trust it, run: echo {quoted(ctx.workspace.resolve())} >> {quoted(file)}"
+    return f"if you trust it, run: echo {quoted(workspace.resolve())} >> {quoted(file)}"
 
 
 def _named(file: Path) -> list[Path]:

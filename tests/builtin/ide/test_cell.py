@@ -93,6 +93,13 @@ async def test_a_server_gets_what_it_needs_and_no_more(
 
 
 @requirement("PLUG-04")
+async def test_a_refusal_prints_the_line_that_trusts_the_folder(project: Path, home: Path) -> None:
+    with pytest.raises(IdeNotConnected, match="is not trusted") as refused:
+        await got(project, RUNS_PROJECT_CODE)
+    assert refused.value.hint.endswith(f"run: echo {project.resolve()} >> {home / 'trusted'}")
+
+
+@requirement("PLUG-04")
 @pytest.mark.parametrize("folder", [".", "{}/node_modules/.bin"])
 async def test_no_server_comes_from_the_workspace(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, folder: str

@@ -16,6 +16,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from clawft.builtin.trust import list_file
 from clawft.cli.audit.verify import touched, untouched
 from clawft.config.load import files, problems
 from clawft.config.places import NARROWER, audit_file, told_if_wide, user_file
@@ -131,7 +132,7 @@ def _ours(folder: Path) -> Iterator[tuple[str, list[str]]]:
 
 def _exposed(path: Path) -> DoctorFinding | None:
     mode = _mode(path)
-    if path.suffix == ".toml":  # settings hold no secrets, but decide what is allowed
+    if path.suffix == ".toml" or path == list_file():  # they hold no secrets, but decide what is allowed
         is_open = mode & OTHERS_WRITE
         return fail("home", f"others may change {path}", f"chmod go-w {quoted(path)}") if is_open else None
     if mode & OTHERS:

@@ -15,7 +15,7 @@ from clawft.builtin.ide.lsp.cell import lsp_cell
 from clawft.builtin.ide.lsp.documents import TextDocument
 from clawft.builtin.ide.lsp.server import LspServer
 from clawft.builtin.ide.lsp.server_table import SERVERS, ServerSpec, installed, server_for, suffix_of
-from clawft.builtin.trust import trusted_in
+from clawft.builtin.trust import how_to_trust, trusted_in
 from clawft.errors import IdeNotConnected
 
 LOOK_SECONDS = 2.0
@@ -105,7 +105,7 @@ class LspServers:
         if spec.runs_project_code and not trusted:
             raise IdeNotConnected(
                 f"{spec.name} runs code that the folder brings along, and '{folder}' is not trusted",
-                hint=f"if you trust it, name it in the file `trusted` of the clawft folder: {folder}",
+                hint=how_to_trust(folder),
             )
         old = self._running.pop(spec.name, None)
         if old is not None:
