@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from clawft.config.follow import ServerFiles
 from clawft.gateway.core import Gateway
 from clawft.gateway.offer.resources import Reader
-from clawft.gateway.task.followed_tasks import FollowedTasks
 from clawft.model import Call, Caller, Kind, Reply, Talk
 from clawft.store.leftovers import Leftovers
 
@@ -74,7 +73,11 @@ class OwnTools:
     async def _hand_on(self, call: Call, name: str, arguments: bytes) -> Reply:
         """As if the caller had named that tool itself."""
         reply = await self._gateway.call(call.caller, name, arguments, call.talk, call.meta, call.more)
-        return FollowedTasks(self._gateway, call.caller).begun(reply, name) if reply.kind is Kind.TASK else reply
+        if reply.kind is not Kind.TASK:
+            return reply
+        from clawft.gateway.task.followed_tasks import FollowedTasks  # few tools begin tasks
+
+        return FollowedTasks(self._gateway, call.caller).begun(reply, name)
 
     def _begin_bare(self) -> FunctionProvider:
         """For a gateway without built-in tools."""

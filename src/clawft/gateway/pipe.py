@@ -203,7 +203,8 @@ class PipeCaller:
     def _start(self, id: bytes, work: Work, size: int, code_of: CodeOf = handshake.error_code) -> None:
         """Run it, unless there are too many large requests."""
         try:
-            back = self._deliver if size <= COUNTED_BYTES else self._releasing(Reservation(REQUESTS, size), self._deliver)
+            is_large = size > COUNTED_BYTES
+            back = self._releasing(Reservation(REQUESTS, size), self._deliver) if is_large else self._deliver
         except Busy as busy:
             work.close()
             self._write(writing.failure_of(id, busy))
