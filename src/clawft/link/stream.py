@@ -22,7 +22,7 @@ from clawft.link.first_id import before_first_id
 from clawft.link.lines import LineReader, LineWriter, grow, handed_over
 from clawft.link.patience import Patience
 from clawft.link.process import Child, Launch, Said, start
-from clawft.link.share.noise import Noise
+from clawft.link.share.read_throttle import ReadThrottle
 from clawft.link.share.turns import unended
 from clawft.link.share.unread import Taker
 from clawft.wire.correlate import OpenAnswers, Waiter
@@ -60,7 +60,7 @@ class StreamLink:
         self._lists = 0
         """That are asked for."""
         self._bad_in_row, self._heard_before = 0, -1
-        self._noise = Noise()
+        self._throttle = ReadThrottle()
         self._outputs: list[asyncio.ReadTransport] = []
         self._stdin: asyncio.WriteTransport | None = None
         self.child: Child | None = None
@@ -229,7 +229,7 @@ class StreamLink:
         self._rest_from(size, began)
 
     def _rest_from(self, size: int, began: float) -> None:
-        pause = self._noise.heard(size, began)
+        pause = self._throttle.pause_after(size, began)
         if pause:
             self._reader.hold(_NOISE)
             self._loop.call_later(pause, self._reader.let_go, _NOISE)
@@ -286,7 +286,7 @@ class StreamLink:
 
     @property
     def faults(self) -> Faults:
-        return Faults(self._waiting.dropped, self._bad_lines, self._long_lines, int(self._noise.paused))
+        return Faults(self._waiting.dropped, self._bad_lines, self._long_lines, int(self._throttle.paused))
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

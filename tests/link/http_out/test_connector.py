@@ -260,11 +260,11 @@ class Ear:
         self.link = HttpLink(url)
 
     async def open(self) -> None:
-        await self.link.open(self._heard, self._lost)
+        await self.link.open(self._received, self._lost)
         await self.link.request(HELLO)
         await self.link.notify("notifications/initialized")
 
-    def _heard(self, message: object, stream: int | None) -> None:
+    def _received(self, message: object, stream: int | None) -> None:
         pass
 
     def _lost(self, error: LinkError) -> None:

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import ClientResponse
 
 from clawft.link.http_out.events import events_of
-from clawft.link.share.noise import Noise
+from clawft.link.share.read_throttle import ReadThrottle
 from clawft.link.share.turns import LinkSender
 from clawft.wire.framing import DEFAULT_LIMIT
 from tests.requirements import requirement
@@ -17,14 +17,14 @@ from tests.requirements import requirement
 PIECE = 8 * 1024
 
 
-class Listener(Noise):
+class Listener(ReadThrottle):
     """Keeps the account, and lets nobody wait."""
 
     def __init__(self) -> None:
         super().__init__()
         self.sizes: list[int] = []
 
-    def heard(self, size: int, began: float) -> float:
+    def pause_after(self, size: int, began: float) -> float:
         self.sizes.append(size)
         return 0.0
 
@@ -44,18 +44,18 @@ class Stream:
         pass
 
 
-async def events_in(body: bytes, noise: Noise) -> list[Any]:
+async def events_in(body: bytes, throttle: ReadThrottle) -> list[Any]:
     response = cast("ClientResponse", Stream(body))
-    return [event async for event in events_of(response, DEFAULT_LIMIT, noise, LinkSender())]
+    return [event async for event in events_of(response, DEFAULT_LIMIT, throttle, LinkSender())]
 
 
 @requirement("LINK-16", "QUAL-12")
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
 def test_lines_of_nothing_are_read_in_pieces_and_paid_for(end: bytes) -> None:
-    noise = Listener()
-    assert asyncio.run(events_in(end * 30_000, noise)) == []
-    assert sum(noise.sizes) == len(end) * 30_000
-    assert max(noise.sizes) <= PIECE
+    throttle = Listener()
+    assert asyncio.run(events_in(end * 30_000, throttle)) == []
+    assert sum(throttle.sizes) == len(end) * 30_000
+    assert max(throttle.sizes) <= PIECE
 
 
 @requirement("QUAL-03")
@@ -64,8 +64,8 @@ def test_the_time_in_which_nobody_reads_is_not_paid_for(monkeypatch: pytest.Monk
     monkeypatch.setattr(time, "monotonic", lambda: now)
     paid: list[float] = []
 
-    class Account(Noise):
-        def heard(self, size: int, began: float) -> float:
+    class Account(ReadThrottle):
+        def pause_after(self, size: int, began: float) -> float:
             paid.append(now - began)
             return 0.0
 

@@ -35,12 +35,12 @@ HELLO = OutgoingRequest("initialize", b"{}")
 
 class Listener:
     def __init__(self) -> None:
-        self.heard: list[tuple[str, int | None]] = []
+        self.received: list[tuple[str, int | None]] = []
         self.news = asyncio.Event()
         self.lost: list[LinkError] = []
 
     def incoming(self, message: Request | Notification, stream: int | None) -> None:
-        self.heard.append((message.method, stream))
+        self.received.append((message.method, stream))
         self.news.set()
 
 
@@ -131,7 +131,7 @@ async def test_an_event_stream_is_read_to_our_answer_and_the_rest_is_handed_on()
 
     async with linked(respond) as (link, seen, listener):
         assert await link.request(PING) == Response(b"1", b'{"ours": 1}')
-        assert listener.heard == [("notifications/progress", 1), ("roots/list", 1)]
+        assert listener.received == [("notifications/progress", 1), ("roots/list", 1)]
         await seen.asked[0].closed.wait()
 
 
@@ -497,10 +497,10 @@ async def test_the_stream_for_unasked_messages_is_held_and_taken_up_again() -> N
     async with linked(respond) as (link, seen, listener):
         await link.request(HELLO)
         await link.notify("notifications/initialized")
-        while len(listener.heard) < 2:
+        while len(listener.received) < 2:
             listener.news.clear()
             await listener.news.wait()
-        assert listener.heard[0] == ("notifications/tools/list_changed", None)
+        assert listener.received[0] == ("notifications/tools/list_changed", None)
         assert [each.headers.get("Last-Event-ID") for each in seen.about("GET")] == [None, "g1"]
 
 
@@ -533,7 +533,7 @@ async def test_closing_fails_an_answer_that_has_begun() -> None:
 
     async with linked(respond) as (link, _, listener):
         waiting = asyncio.ensure_future(link.request(PING))
-        await until(lambda: bool(listener.heard))
+        await until(lambda: bool(listener.received))
         await link.close()
         with pytest.raises(LinkError, match="closed"):
             await waiting
@@ -549,7 +549,7 @@ async def test_closing_fails_a_request_that_was_told_to_come_back_later() -> Non
 
     async with linked(respond) as (link, _, listener):
         waiting = asyncio.ensure_future(link.request(PING))
-        await until(lambda: bool(listener.heard))
+        await until(lambda: bool(listener.received))
         await link.close()
         with pytest.raises(LinkClosed, match="closed"):
             await waiting
@@ -843,7 +843,7 @@ async def test_an_event_stream_that_is_packed_by_an_old_name_is_read_as_it_comes
     notice = b'{"jsonrpc":"2.0","method":"notifications/message"}'
     async with linked(streamed(notice, ANSWER)) as (link, _, listener):
         assert isinstance(await link.request(PING), Response)
-        assert listener.heard == [("notifications/message", 1)]
+        assert listener.received == [("notifications/message", 1)]
 
 
 @requirement("LINK-13", "LINK-18")

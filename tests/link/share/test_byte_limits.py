@@ -6,7 +6,7 @@ import pytest
 
 from clawft.errors import Busy
 from clawft.link.share.byte_limits import ByteLimit, Reservation
-from clawft.link.share.noise import AT_ONCE_SECONDS, SHARE, Noise
+from clawft.link.share.read_throttle import BURST_SECONDS, UNSOLICITED_SHARE, ReadThrottle
 from tests.requirements import requirement
 
 
@@ -57,25 +57,25 @@ def test_what_was_announced_counts_once() -> None:
 
 @requirement("QUAL-03")
 def test_a_few_notices_cost_nothing_and_a_flood_costs_a_pause() -> None:
-    noise = Noise()
+    throttle = ReadThrottle()
     now = time.monotonic()
-    assert noise.heard(100, now) == 0
-    pauses = [noise.heard(100, time.monotonic()) for _ in range(10_000)]
+    assert throttle.pause_after(100, now) == 0
+    pauses = [throttle.pause_after(100, time.monotonic()) for _ in range(10_000)]
     assert any(pauses)
-    assert max(pauses) < 10 * AT_ONCE_SECONDS / SHARE + 1
+    assert max(pauses) < 10 * BURST_SECONDS / UNSOLICITED_SHARE + 1
 
 
 @requirement("QUAL-03")
 def test_those_that_say_too_much_divide_what_one_alone_would_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Noise, "noisy", {})
-    quiet, *loud = [Noise() for _ in range(11)]
+    monkeypatch.setattr(ReadThrottle, "throttled", {})
+    quiet, *loud = [ReadThrottle() for _ in range(11)]
     now = time.monotonic()
-    pauses = [noise.heard(10_000_000, now) for noise in loud]
+    pauses = [throttle.pause_after(10_000_000, now) for throttle in loud]
     assert pauses[-1] > 9 * pauses[0]
-    assert quiet.heard(100, time.monotonic()) == 0
+    assert quiet.pause_after(100, time.monotonic()) == 0
 
 
 @requirement("QUAL-03")
 def test_what_takes_long_to_hear_is_paid_for() -> None:
-    noise = Noise()
-    assert noise.heard(1, time.monotonic() - 1.0) >= 1.0 / SHARE - AT_ONCE_SECONDS
+    throttle = ReadThrottle()
+    assert throttle.pause_after(1, time.monotonic() - 1.0) >= 1.0 / UNSOLICITED_SHARE - BURST_SECONDS

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from clawft.errors import NeedsAuth
 from clawft.link.faults import Faults
 from clawft.link.http_out.exchange import challenges_in, exchanges
-from clawft.link.http_out.heard import Heard
 from clawft.link.http_out.packed import READ_AHEAD
+from clawft.link.http_out.receive_state import ReceiveState
 from clawft.policy.address import is_loopback
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.revisions import REVISIONS
@@ -112,12 +112,12 @@ class ClientLink:
         self._proxy = proxy if proxy and not _is_here(url) else ""
         self._client: ClientSession | None = None
         self._goodbyes: set[asyncio.Task[None]] = set()
-        self._heard = Heard(self._url)
+        self._received = ReceiveState(self._url)
         self.refused_notice = ""
 
     @property
     def faults(self) -> Faults:
-        return self._heard.faults
+        return self._received.faults
 
     def _needs_auth(self, response: ClientResponse) -> NeedsAuth:
         """Where no login of ours is used: because a header was configured instead, or nobody has any for us."""
@@ -130,4 +130,4 @@ class ClientLink:
         return NeedsAuth(told, challenge=challenges_in(response), hint=hint, passing=not sent)
 
     def settled(self, revision: str) -> None:
-        self._heard.batches = REVISIONS[revision].batches
+        self._received.batches = REVISIONS[revision].batches

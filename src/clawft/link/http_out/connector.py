@@ -13,7 +13,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from clawft.link.http_out.connect_failure import reason
 from clawft.link.http_out.idle import LONGEST_SECONDS, SOON_SECONDS, Idling
-from clawft.link.share.noise import SHARE
+from clawft.link.share.read_throttle import UNSOLICITED_SHARE
 from clawft.link.share.unread import Taker
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class _Bounded(ResponseHandler):
         some, self._rest = self._rest[:AT_ONCE], self._rest[AT_ONCE:]
         self._parse(some)
         if self._rest:
-            self._loop.call_later((time.monotonic() - began) / SHARE, self._go_on)
+            self._loop.call_later((time.monotonic() - began) / UNSOLICITED_SHARE, self._go_on)
         self._read_on(not self._rest and not self._reading_paused)
 
     def _read_on(self, wanted: bool) -> None:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from clawft.link.http_out.packed import is_packed, unpacked_parts
-from clawft.link.share.noise import Noise
+from clawft.link.share.read_throttle import ReadThrottle
 from clawft.link.share.turns import AwaitedTurn, LinkSender
 from clawft.wire.sse import EventReader, SseEvent
 
@@ -29,7 +29,7 @@ log = logging.getLogger("clawft.link")
 
 
 async def events_of(
-    response: ClientResponse, limit: int, noise: Noise, sender: LinkSender, *, skips: bool = False
+    response: ClientResponse, limit: int, throttle: ReadThrottle, sender: LinkSender, *, skips: bool = False
 ) -> AsyncIterator[SseEvent]:
     """The events of a stream until it ends; one that breaks off simply ends too. Raises MessageTooLong, unless it skips
     what is too long.
@@ -46,7 +46,7 @@ async def events_of(
                         turn.end()
                         yield event
                     await turn.wait(reader.held)
-                    if _lines_in(piece) > MANY_LINES and (pause := reading.pause_after(len(piece), noise)):
+                    if _lines_in(piece) > MANY_LINES and (pause := reading.pause_after(len(piece), throttle)):
                         await asyncio.sleep(pause)
         except (aiohttp.ClientError, OSError) as broken:
             log.debug("a stream broke off: %s", broken)
@@ -73,8 +73,8 @@ class _TimedReading:
         finally:
             self._seconds += time.monotonic() - began
 
-    def pause_after(self, size: int, noise: Noise) -> float:
-        return noise.heard(size, time.monotonic() - self._seconds)
+    def pause_after(self, size: int, throttle: ReadThrottle) -> float:
+        return throttle.pause_after(size, time.monotonic() - self._seconds)
 
 
 def _pieces(chunk: bytes) -> Iterable[bytes]:

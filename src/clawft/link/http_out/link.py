@@ -65,7 +65,7 @@ REPEATABLE = frozenset(
         *("tools/list", "prompts/list", "resources/list", "resources/templates/list"),
     }
 )
-"""Methods that change nothing, however often they are heard."""
+"""Methods that change nothing, however often they are received."""
 
 ACCEPT = "application/json, text/event-stream"
 
@@ -102,7 +102,7 @@ class HttpLink(ClientLink):
         return super().faults.plus(Faults(broken=self._listening.broken))
 
     async def open(self, incoming: Incoming, lost: Lost) -> None:
-        self._messages = Messages(self._url, self._heard, incoming)
+        self._messages = Messages(self._url, self._received, incoming)
         self._lost = lost
         self._closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._client = open_client(self._proxy)
@@ -117,7 +117,7 @@ class HttpLink(ClientLink):
         id = self._ids.open(None)
         if patience is not None:
             patience.stream = id
-        self._heard.lists += is_list(outgoing.method)
+        self._received.pending_lists += is_list(outgoing.method)
         try:
             return await within(patience, self._request(id, outgoing))
         except (asyncio.CancelledError, RequestTimeout) as ended:
@@ -128,10 +128,10 @@ class HttpLink(ClientLink):
             self._lose(gone)
             raise
         except MessageTooLong as long:
-            self._heard.long_events += 1
+            self._received.long_events += 1
             raise long if long.hint else too_long(self._url, self._limit) from None
         finally:
-            self._heard.lists -= is_list(outgoing.method)
+            self._received.pending_lists -= is_list(outgoing.method)
             self._ids.close(id)
 
     def _lose(self, error: LinkError) -> None:
@@ -302,13 +302,13 @@ class HttpLink(ClientLink):
         self, id: int | None, response: ClientResponse, place: StreamPlace
     ) -> Response | Failure | None:
         """Everything on the stream; ends with the answer to `id`, or None when the stream does, well or not."""
-        async for event in events_of(response, self._limit, self._heard.noise, self._sender):
+        async for event in events_of(response, self._limit, self._received.throttle, self._sender):
             place.note(event)
             began = time.monotonic()
             answer = self._messages.answer_in(event, id)
             if answer is not None:
                 return answer
-            if pause := self._heard.noise.heard(len(event.data), began):
+            if pause := self._received.throttle.pause_after(len(event.data), began):
                 await asyncio.sleep(pause)
         return None
 

@@ -7,7 +7,7 @@ from io import SEEK_END, BytesIO
 from clawft.errors import LinkClosed, WireError
 from clawft.link.base import Incoming
 from clawft.link.http_out.answer import answers, may_answer, no_message
-from clawft.link.http_out.heard import Heard
+from clawft.link.http_out.receive_state import ReceiveState
 from clawft.wire.inplace import INPLACE_BYTES
 from clawft.wire.jsonrpc import reading
 from clawft.wire.jsonrpc.batches import is_batch, unpack
@@ -17,10 +17,10 @@ from clawft.wire.sse import SseEvent
 
 
 class Messages:
-    def __init__(self, url: str, heard: Heard, incoming: Incoming) -> None:
+    def __init__(self, url: str, received: ReceiveState, incoming: Incoming) -> None:
         """`url`: as it may be shown; `incoming` takes what is no answer."""
         self._url = url
-        self._heard = heard
+        self._received = received
         self._incoming = incoming
 
     def let_go(self) -> None:
@@ -38,7 +38,7 @@ class Messages:
             return answer
         if isinstance(answer, Response | Failure) and answers(answer, id):
             return answer
-        self._heard.unasked += isinstance(answer, Response | Failure)
+        self._received.unasked += isinstance(answer, Response | Failure)
         raise LinkClosed(f"{self._url} answered with something else than the answer to our request")
 
     def answer_in(self, event: SseEvent, id: int | None) -> Response | Failure | None:
@@ -49,21 +49,21 @@ class Messages:
         elif message is not None and answers(message, id):
             return message
         elif message is not None:
-            self._heard.unasked += 1
+            self._received.unasked += 1
         return None
 
     def _decode(self, id: int, body: BytesIO) -> Message:
         try:
-            if self._heard.batches and is_batch(body.getvalue()):
+            if self._received.batches and is_batch(body.getvalue()):
                 body = BytesIO(self._answer_among(id, body.getvalue()))
             size = body.seek(0, SEEK_END)
             if not size:
                 raise LinkClosed(f"{self._url} took our request and sent nothing back")
             return reading.decode(body.getvalue()) if size < INPLACE_BYTES else reading.decode_large(body)
         except WireError as wrong:
-            if self._heard.lists and (found := read_salvaged(body.getvalue())):
+            if self._received.pending_lists and (found := read_salvaged(body.getvalue())):
                 return found
-            self._heard.bad_events += 1
+            self._received.bad_events += 1
             raise no_message(self._url, body.getvalue(), wrong) from None
 
     def _message(self, event: SseEvent, id: int | None) -> Message | None:
@@ -71,27 +71,27 @@ class Messages:
             return None
         data = event.data.encode()
         try:
-            if self._heard.batches and is_batch(data):
+            if self._received.batches and is_batch(data):
                 answer = self._answer_among(id, data)
                 return reading.decode(answer) if answer else None
             return reading.decode(data)
         except WireError as wrong:
-            if self._heard.lists and id is not None and (found := read_salvaged(data)):
+            if self._received.pending_lists and id is not None and (found := read_salvaged(data)):
                 return found
-            self._heard.note_bad_event(wrong)
+            self._received.note_bad_event(wrong)
             if may_answer(data, id):
                 raise LinkClosed(f"{self._url} sent an answer that is no message: {wrong}") from None
             return None
 
     def _answer_among(self, id: int | None, body: bytes) -> bytes:
-        """Of messages that came together the first that answers this request, after the others were heard."""
+        """Of messages that came together the first that answers this request, after the others were received."""
         answer = b""
         for member in unpack(body):
             message = self._member(id, member)
             if isinstance(message, Request | Notification):
                 self._incoming(message, id)
             elif message is not None and (answer or not answers(message, id)):
-                self._heard.unasked += 1
+                self._received.unasked += 1
             elif message is not None:
                 answer = member
         return answer
@@ -103,7 +103,7 @@ class Messages:
         except WireError as wrong:
             if may_answer(member, id):
                 raise
-            self._heard.note_bad_event(wrong)
+            self._received.note_bad_event(wrong)
             return None
 
 

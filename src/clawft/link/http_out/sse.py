@@ -78,7 +78,7 @@ class SseLink(ClientLink):
     async def request(self, outgoing: OutgoingRequest, patience: Patience | None = None) -> Response | Failure:
         waiter: asyncio.Future[Response | Failure] = self._loop.create_future()
         id = self._waiting.open(waiter)
-        self._heard.lists += is_list(outgoing.method)
+        self._received.pending_lists += is_list(outgoing.method)
         try:
             message = writing.request(id, outgoing.method, outgoing.params)
             return await within(patience, self._ask(id, message, waiter))
@@ -87,7 +87,7 @@ class SseLink(ClientLink):
                 self._aside(writing.cancelled(b"%d" % id, said_beside(ended)))
             raise
         finally:
-            self._heard.lists -= is_list(outgoing.method)
+            self._received.pending_lists -= is_list(outgoing.method)
             self._waiting.close(id)
             waiter.cancel()
 
@@ -149,7 +149,7 @@ class SseLink(ClientLink):
         """An answer belongs on the stream; one that comes here counts as well. Most of what comes is but a nod."""
         waiter.add_done_callback(lambda _: response.close())  # whatever else would follow
         if response.content_type == EVENTS:
-            async for event in events_of(response, self._limit, self._heard.noise, self._sender):
+            async for event in events_of(response, self._limit, self._received.throttle, self._sender):
                 self._take_answer(id, event.data.encode())
         else:
             self._take_answer(id, await self._read_reply(response))
@@ -167,11 +167,11 @@ class SseLink(ClientLink):
             message = reading.decode(body)
         except WireError as wrong:
             if is_page(body) or likely_answer(body) == b"%d" % id:
-                self._heard.bad_events += 1
+                self._received.bad_events += 1
                 raise no_message(self._url, body, wrong) from None
             return
         if isinstance(message, Response | Failure) and not answers(message, id):
-            self._heard.unasked += 1
+            self._received.unasked += 1
         elif isinstance(message, Response | Failure):
             self._waiting.fill(b"%d" % id, message)
 
@@ -198,9 +198,9 @@ class SseLink(ClientLink):
             await self._check(response)
             if response.content_type != EVENTS:
                 raise LinkRefused(f"{self._url} offers no event stream", http_status=response.status)
-            async for event in events_of(response, self._limit, self._heard.noise, self._sender, skips=True):
+            async for event in events_of(response, self._limit, self._received.throttle, self._sender, skips=True):
                 began = time.monotonic()
-                if not self._take(event) and (pause := self._heard.noise.heard(len(event.data), began)):
+                if not self._take(event) and (pause := self._received.throttle.pause_after(len(event.data), began)):
                     await asyncio.sleep(pause)
 
     def _open_client(self) -> ClientSession:
@@ -228,12 +228,12 @@ class SseLink(ClientLink):
             message = reading.decode(data)
         except WireError as wrong:
             members = unpacked(data)
-            if members and self._heard.batches:
+            if members and self._received.batches:
                 awaited = [self._take_message(member) for member in members]
                 return any(awaited)
-            if self._heard.lists and salvage(data, self._waiting):
+            if self._received.pending_lists and salvage(data, self._waiting):
                 return True
-            self._heard.note_bad_event(wrong)
+            self._received.note_bad_event(wrong)
             fail_answered(data, members, self._waiting, wrong)
             return False
         if not isinstance(message, Response | Failure):
@@ -244,12 +244,12 @@ class SseLink(ClientLink):
     def _give(self, message: Response | Failure) -> bool:
         dropped = self._waiting.dropped
         is_awaited = self._waiting.fill(message.id, message)
-        self._heard.unasked += self._waiting.dropped - dropped
+        self._received.unasked += self._waiting.dropped - dropped
         return is_awaited
 
     def _spoil(self, head: bytes, error: MessageTooLong) -> None:
         """What carries nothing is no answer."""
-        self._heard.long_events += 1
+        self._received.long_events += 1
         if head:
             fail_long(head, self._waiting, error)
 

@@ -1,4 +1,4 @@
-"""What all links share: room for large messages, turns, time for what nobody asked.
+"""What all links share: memory for large messages, turns, time for what nobody asked for.
 
 | what | where |
 |---|---|
@@ -6,7 +6,7 @@
 | who waits for it | `admission` for requests, `turns` for messages of servers |
 | calls at one server, commands on this machine | `gate` |
 | work on it | `workshop` beside the loop, `fair_threads` for seconds |
-| what nobody waits for | `noise` |
+| time for what nobody asked for | `read_throttle` |
 | how memory is given back | `heap` |
 
 To add something that is kept until somebody takes it: `MEMORY_BUDGET.add_cache`, or `add_required` where it cannot be

@@ -1,4 +1,4 @@
-"""What is heard from one server over HTTP: how it may speak, how much it says, and what was wrong with that."""
+"""What both HTTP links note of the messages of one server: how fast it may send them, and what was wrong with them."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import logging
 
 from clawft.errors import WireError
 from clawft.link.faults import Faults
-from clawft.link.share.noise import Noise
+from clawft.link.share.read_throttle import ReadThrottle
 
 SHOWN_BAD_EVENTS = 5
-"""Events of one link that are no messages, as far as each is told."""
+"""Events of one link that are no messages: so many are logged."""
 
 log = logging.getLogger("clawft.link")
 
 
-class Heard:
+class ReceiveState:
     def __init__(self, url: str) -> None:
         """`url`: as it may be shown."""
         self._url = url
-        self.noise = Noise()
+        self.throttle = ReadThrottle()
         self.batches = False
-        """May it send several messages as one?"""
-        self.lists = 0
-        """That are asked for."""
+        """Whether the server may send JSON-RPC batches."""
+        self.pending_lists = 0
+        """List requests that have no answer yet."""
         self.bad_events = self.long_events = self.unasked = 0
 
     @property
     def faults(self) -> Faults:
-        return Faults(self.unasked, self.bad_events, self.long_events, int(self.noise.paused))
+        return Faults(self.unasked, self.bad_events, self.long_events, int(self.throttle.paused))
 
     def note_bad_event(self, wrong: WireError) -> None:
         self.bad_events += 1
