@@ -14,7 +14,7 @@ from clawft.builtin import workspace as module
 from clawft.builtin.confine import ConfinedPath
 from clawft.builtin.workspace import MAX_LISTED, TEMPLATE, WorkspaceProvider, path_of, uri_of
 from clawft.errors import BadParams, ToolNotFound
-from clawft.link.share.workshop import MAX_MAKERS
+from clawft.link.share.large_messages import MAX_PRODUCERS
 from clawft.model import Call, Caller, Origin, ResourceContent, Tool
 from clawft.provider.base import CompletionProvider, PromptProvider, Provider, ResourceProvider
 from tests.requirements import requirement
@@ -101,7 +101,7 @@ async def test_few_files_are_read_at_a_time(
     monkeypatch.setattr(module, "content_of", counted)
     found = await asyncio.gather(*(weft_provider.read_resource("workspace:///large.bin") for _ in range(12)))
     assert all(found)
-    assert most <= MAX_MAKERS
+    assert most <= MAX_PRODUCERS
 
 
 @requirement("FILE-03", "IDE-12")

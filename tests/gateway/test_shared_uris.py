@@ -12,7 +12,7 @@ from clawft.gateway.core import Gateway
 from clawft.gateway.offer import shared_uris
 from clawft.gateway.offer.resources import Reader
 from clawft.gateway.reply import MAX_SPELLED_HERE
-from clawft.link.share.workshop import LARGE_WORK
+from clawft.link.share.large_messages import LARGE_WORK
 from clawft.model import (
     Call,
     Caller,

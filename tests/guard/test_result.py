@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from clawft.guard.result import DEFAULT_LIMIT, ResultGuard
 from clawft.link.share.memory_budget import MAX_BYTES, SPARED_BYTES
-from clawft.link.share.unread import UNREAD
+from clawft.link.share.unread_output import UNREAD
 from clawft.model import Caller, CallToolResult, Grant, Kind, Reply, Tool
 from clawft.store.leftovers import Leftovers, cut
 from tests.guard.support import TOOL, answers, call, result_of

@@ -248,7 +248,9 @@ async def test_ten_messages_that_are_each_allowed_are_too_much_together(tmp_path
 @requirement("QUAL-12")
 async def test_what_waits_for_ten_that_do_not_read_is_more_than_there_is(tmp_path: Path) -> None:
     """The gateway without one bound on what all of them have not taken."""
-    package = lifting(tmp_path, "from clawft.link.share.unread import Unread\nUnread.look = lambda self: None\n")
+    package = lifting(
+        tmp_path, "from clawft.link.share.unread_output import UnreadOutput\nUnreadOutput.enforce = lambda self: None\n"
+    )
     async with mcp_server(tmp_path, "--mcp-config", json.dumps({"mcpServers": HORDE}), package=package) as pipe:
         await pipe.open()
         besieged = Siege(pipe)

@@ -19,7 +19,7 @@ from clawft.builtin.told_names import told_name
 from clawft.builtin.tree import is_too_deep, walk_tree
 from clawft.errors import ExecutionFailed, quoted
 from clawft.link.share.fair_threads import FairThreads
-from clawft.link.share.workshop import made_in_turn
+from clawft.link.share.large_messages import produce_large
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
 from clawft.provider.keeps import FIRST
@@ -89,9 +89,9 @@ async def read(
             _check_text(file, path)
             return _skip(file, path, offset)
 
-    if (read := await made_in_turn(partial(text, offset), _size_of)) is None:
+    if (read := await produce_large(partial(text, offset), _size_of)) is None:
         begins = await _in_turn(_searches, ctx, start)
-        read = await made_in_turn(partial(text, 0, begins), _size_of)
+        read = await produce_large(partial(text, 0, begins), _size_of)
     return read or ""
 
 

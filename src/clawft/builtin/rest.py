@@ -21,7 +21,7 @@ from clawft.builtin.rest_answer import failure_of, reply_of, without_token
 from clawft.builtin.web import judge_by
 from clawft.errors import ExecutionFailed, InvalidArguments, LoginFailed, PermissionDenied, RequestTimeout
 from clawft.link.http_out.fetch import FetchBounds, FetchedAnswer, FetchRequest, fetch
-from clawft.link.share.workshop import searched
+from clawft.link.share.large_messages import search_message
 from clawft.policy.url import UrlPolicy
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
@@ -82,7 +82,7 @@ def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], boo
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
                 found = await call.answer()
-                return await searched(found.body, "", partial(reply_of, found))
+                return await search_message(found.body, "", partial(reply_of, found))
         except TimeoutError:
             message = f"{asked.method} {url}: no answer within {REQUEST_SECONDS:g} s"
             raise ExecutionFailed(message, hint=_after_silence(asked.method)) from None

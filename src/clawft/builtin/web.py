@@ -13,7 +13,7 @@ from clawft.builtin.bounded_text import bounded_text
 from clawft.builtin.readable import MAX_MARKS, before_mark, readable
 from clawft.errors import ExecutionFailed, PermissionDenied
 from clawft.link.http_out.fetch import FetchBounds, FetchedAnswer, FetchRequest, Judge, fetch
-from clawft.link.share.workshop import searched
+from clawft.link.share.large_messages import search_message
 from clawft.model import Allow
 from clawft.policy.url import UrlPolicy, decide
 from clawft.provider.function import tool
@@ -73,7 +73,7 @@ def web_tools(settings: WebSettings) -> tuple[Callable[..., Any], Callable[..., 
         """Fetch a web page or text document. HTML is reduced to readable text."""
         bounds = msgspec.structs.replace(settings.bounds, max_bytes=max_bytes)
         found = await fetch(url, judge=judge_by(settings.url_policy, "fetch"), bounds=bounds)
-        return await searched(found.body, "", partial(page_of, found, raw=raw))
+        return await search_message(found.body, "", partial(page_of, found, raw=raw))
 
     @tool(alias="web_search", title="Search the web", read_only=True)
     async def search(

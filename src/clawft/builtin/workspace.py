@@ -16,7 +16,7 @@ import msgspec
 from clawft.builtin.confine import ConfinedPath, confined, open_file
 from clawft.builtin.tree import walk_tree
 from clawft.errors import BadParams, ToolError, ToolNotFound
-from clawft.link.share.workshop import made_in_turn
+from clawft.link.share.large_messages import produce_large
 from clawft.model import Call, Prompt, PromptArgument, Resource, ResourceContent, ResourceTemplate
 from clawft.model.encoded import whole
 from clawft.provider.function import FunctionProvider
@@ -101,7 +101,7 @@ class WorkspaceProvider(FunctionProvider):
         if not uri.startswith(SCHEME):
             return None
         try:
-            return [await made_in_turn(partial(self._content, path_of(uri), uri), _size_of)]
+            return [await produce_large(partial(self._content, path_of(uri), uri), _size_of)]
         except ToolError:
             return None  # outside and missing look the same
 

@@ -20,7 +20,7 @@ from clawft.gateway.object_memo import ObjectMemo
 from clawft.gateway.questions import Answers, AnswersSoFar, TaskDetached, digest_of, input_required
 from clawft.gateway.talk import NO_RESPONSES, NOT_ASKED, Outlet, StatelessTalk
 from clawft.gateway.task.followed_tasks import FollowedTasks
-from clawft.link.share.workshop import in_turn, is_light
+from clawft.link.share.large_messages import in_worker, is_cheap
 from clawft.model import EMPTY_OBJECT, Caller, Era, InputRequired, Kind, Reply, Talk
 from clawft.wire import headers as headers_of
 from clawft.wire import stateless
@@ -138,11 +138,11 @@ class Exchange:
             reply = self._asked(target, entry, caller, talk, asked)
         cache = stateless.missing_hint(reply.result) if _is_cached(target.method, reply) else b""
         ours = self._gateway.server_info
-        if is_light(reply.result):
+        if is_cheap(reply.result):
             return stateless.finish_result(reply.result, ours, reply.kind, cache)
         finish = partial(stateless.finish_large, BytesIO(reply.result), ours, reply.kind, cache)
         del reply  # see `inplace`
-        return await in_turn("", finish)
+        return await in_worker("", finish)
 
     def _asked(
         self, target: CallTarget, entry: CatalogEntry | None, caller: Caller, talk: StatelessTalk, asked: InputRequired

@@ -10,7 +10,7 @@ import msgspec
 from clawft.catalog.holdings import UriSpelling
 from clawft.errors import ClawftError, MissingCapability, ToolError
 from clawft.gateway.offer.shared_uris import SharedUris
-from clawft.link.share.workshop import in_turn, is_light
+from clawft.link.share.large_messages import in_worker, is_cheap
 from clawft.model import Call, Caller, Era, Finish, Kind, Next, Reply, Tool
 from clawft.wire.meta import NEEDED
 
@@ -39,9 +39,9 @@ def as_reply(end: Next, finish: Finish, shared: SharedUris) -> Next:
             reply = Reply.error(f"{call.name}: {failure_text(broken)}")
         if shared.any:
             reply = await _spelled(call, reply, shared.spelled(call.origin, call.caller))
-        if is_light(reply.result):
+        if is_cheap(reply.result):
             return finish(call, reply)
-        return await in_turn(call.origin.server, partial(finish, call, reply))
+        return await in_worker(call.origin.server, partial(finish, call, reply))
 
     return run
 
@@ -60,7 +60,7 @@ async def _spelled(call: Call, reply: Reply, spelled: UriSpelling | None) -> Rep
     from clawft.wire import resource_links  # only where URIs are shared
 
     work = partial(resource_links.in_result, reply.result, spelled)
-    result = work() if len(reply.result) <= MAX_SPELLED_HERE else await in_turn(call.origin.server, work)
+    result = work() if len(reply.result) <= MAX_SPELLED_HERE else await in_worker(call.origin.server, work)
     return reply if result is reply.result else msgspec.structs.replace(reply, result=result)
 
 

@@ -13,7 +13,7 @@ import msgspec
 from clawft.errors import JsonRpcFailure
 from clawft.guard.pipeline import hands_on
 from clawft.guard.sides import ContentsGuard, LateReplyGuard
-from clawft.link.share.workshop import searched
+from clawft.link.share.large_messages import search_message
 from clawft.model import Call, Next, Origin, Reply, Tool
 
 
@@ -50,7 +50,7 @@ def _without_secrets_in(error: JsonRpcFailure) -> JsonRpcFailure:
 
 
 async def _without_secrets(result: bytes, origin: Origin) -> bytes:
-    return await searched(result, origin.server, partial(_looked_through, result))
+    return await search_message(result, origin.server, partial(_looked_through, result))
 
 
 def _looked_through(result: bytes) -> bytes:

@@ -16,8 +16,8 @@ from clawft.catalog.names import accepted
 from clawft.errors import TooLarge
 from clawft.guard.pipeline import ReplyGuard, hands_on
 from clawft.guard.sides import ContentsGuard
+from clawft.link.share.large_messages import process_message
 from clawft.link.share.memory_budget import MEMORY_BUDGET
-from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Kind, Next, Origin, Reply, Tool
 from clawft.policy.grant import visible
 from clawft.store.leftovers import Leftovers, cut
@@ -65,7 +65,7 @@ class ResultGuard(ReplyGuard, ContentsGuard):
 
     async def __call__(self, call: Call, after: Next) -> Reply:
         reply = await after(call)
-        return await worked_on(reply.result, call.origin.server, partial(self.finish, call, reply))
+        return await process_message(reply.result, call.origin.server, partial(self.finish, call, reply))
 
     def finish(self, call: Call, reply: Reply) -> Reply:
         result = reply.result
@@ -88,7 +88,7 @@ class ResultGuard(ReplyGuard, ContentsGuard):
             )
         if self._verbatim(origin.server):
             return result
-        return await worked_on(result, origin.server, partial(make_visible, result))
+        return await process_message(result, origin.server, partial(make_visible, result))
 
     def _shorten(self, call: Call, reply: Reply) -> Reply:
         if not _has(reply.result, _TEXT) and not _has(reply.result, _STRUCTURE):

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.guard.pipeline import QuickGuard, hands_on
-from clawft.link.share.workshop import in_turn
+from clawft.link.share.large_messages import in_worker
 from clawft.model import Allow, Ask, Call, Deny, Next, Origin, Reply, Tool, Verdict
 from clawft.model.verdict import combined
 from clawft.policy import arguments as found_in
@@ -139,7 +139,7 @@ class _Found(Struct, frozen=True):
 
 
 async def _worked_on(arguments: bytes, whose: str, work: Callable[[], T]) -> T:
-    return await in_turn(whose, work) if len(arguments) > AT_ONCE_BYTES else work()
+    return await in_worker(whose, work) if len(arguments) > AT_ONCE_BYTES else work()
 
 
 def named_only(tool: str) -> frozenset[str]:

@@ -12,7 +12,7 @@ from typing import IO, cast
 
 from clawft.link.lone_line import LoneLine, descriptor_of, write_at_once
 from clawft.link.share.turns import ALONE_FROM, TURNS, LinkSender, Turn
-from clawft.link.share.unread import PACE_BYTES, Taker
+from clawft.link.share.unread_output import PACE_BYTES, SlowReader
 from clawft.wire.framing import DEFAULT_LIMIT, LineFramer, TooLong, end_lines, join_lines
 
 PAUSE_READING_ABOVE = 1024 * 1024
@@ -188,7 +188,7 @@ class LineWriter(asyncio.BaseProtocol):
         self._transport: asyncio.WriteTransport | None = None
         self._descriptor: int | None = None
         self._reader: LineReader | None = None
-        self._taker: Taker | None = None
+        self._slow_reader: SlowReader | None = None
         self._drained = asyncio.Event()
         self._drained.set()
         self._paused = False
@@ -200,15 +200,15 @@ class LineWriter(asyncio.BaseProtocol):
     def attach(self, transport: asyncio.WriteTransport) -> None:
         self._transport = transport
         self._descriptor = descriptor_of(transport)
-        transport.set_write_buffer_limits(high=PAUSE_READING_ABOVE if self._taker is None else PACE_BYTES)
+        transport.set_write_buffer_limits(high=PAUSE_READING_ABOVE if self._slow_reader is None else PACE_BYTES)
 
     def throttle(self, reader: LineReader) -> None:
         """Hold this reader while too much waits in our output."""
         self._reader = reader
 
-    def count_for(self, taker: Taker) -> None:
+    def count_for(self, reader: SlowReader) -> None:
         """What waits here is counted with what waits elsewhere."""
-        self._taker = taker
+        self._slow_reader = reader
 
     def write(self, message: bytes) -> None:
         lines = self._lines
@@ -233,12 +233,12 @@ class LineWriter(asyncio.BaseProtocol):
     @property
     def lags(self) -> bool:
         """Does the other side not keep up, and is counted for it?"""
-        return self._taker is not None and self._taker.size > 0
+        return self._slow_reader is not None and self._slow_reader.size > 0
 
     def wait_more(self, size: int) -> None:
         """So much came just now for one that lags."""
-        if self._taker is not None and self._taker.size:
-            self._taker.wait(size)
+        if self._slow_reader is not None and self._slow_reader.size:
+            self._slow_reader.lag(size)
 
     def unread(self) -> int:
         """Bytes that the other side has not taken yet."""
@@ -259,8 +259,8 @@ class LineWriter(asyncio.BaseProtocol):
         if self._reader is not None:
             TURNS.block()
             self._reader.hold(_OUTPUT)
-        if self._taker is not None:
-            self._taker.wait()
+        if self._slow_reader is not None:
+            self._slow_reader.lag()
 
     def resume_writing(self) -> None:
         self._unblock()
@@ -273,12 +273,12 @@ class LineWriter(asyncio.BaseProtocol):
     def _unblock(self) -> None:
         if self._paused and self._reader is not None:
             TURNS.unblock()
-        if self._taker is not None:
-            self._taker.took_all()
+        if self._slow_reader is not None:
+            self._slow_reader.caught_up()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unblock()
-        self._taker = None  # which holds whoever writes
+        self._slow_reader = None  # which holds whoever writes
         self._paused = False
         self._drained.set()
         if not self.broken.done():

@@ -24,7 +24,7 @@ from clawft.link.patience import Patience
 from clawft.link.process import Child, Launch, Said, start
 from clawft.link.share.read_throttle import ReadThrottle
 from clawft.link.share.turns import unended
-from clawft.link.share.unread import Taker
+from clawft.link.share.unread_output import SlowReader
 from clawft.wire.correlate import OpenAnswers, Waiter
 from clawft.wire.framing import DEFAULT_LIMIT, TooLong
 from clawft.wire.inplace import INPLACE_BYTES
@@ -75,7 +75,7 @@ class StreamLink:
         pipes = child.pipes
         grow(*(pipe.fileno() for pipe in (pipes.stdin, pipes.stdout) if pipe is not None))
         self._writer = LineWriter()
-        self._writer.count_for(Taker(self._writer.unread, self._give_way, is_held_up=self._is_held_up))
+        self._writer.count_for(SlowReader(self._writer.unread, self._give_way, is_held_up=self._is_held_up))
         self._stdin, _ = await self._loop.connect_write_pipe(lambda: self._writer, handed_over(pipes.stdin, self._loop))
         self._writer.attach(self._stdin)
         self._reader = reader = LineReader(self._accept, self._limit, self._heard_nothing, in_turn=True)

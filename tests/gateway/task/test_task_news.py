@@ -5,7 +5,7 @@ import threading
 from functools import partial
 
 from clawft.gateway.task.task_news import TaskNews
-from clawft.link.share.workshop import LARGE_WORK
+from clawft.link.share.large_messages import LARGE_WORK
 from tests.requirements import requirement
 
 pytestmark = requirement("RES-12", "QUAL-12")

@@ -13,7 +13,7 @@ from clawft.errors import LinkError
 from clawft.link.base import OutgoingRequest
 from clawft.link.http_out.connector import MAX_WRAPPING
 from clawft.link.http_out.link import HttpLink
-from clawft.link.share.unread import MAX_UNREAD_BYTES, UNREAD
+from clawft.link.share.unread_output import MAX_UNREAD_BYTES, UNREAD
 from clawft.wire.jsonrpc.messages import Failure, Response
 from tests.requirements import requirement
 from tests.servers.raw_site import STREAM, Asked, RawSite, Vice, chunk, deaf_site, framed, message, raw_site

@@ -14,7 +14,7 @@ from clawft.link import asgi
 from clawft.link.asgi import JSON, Send
 from clawft.link.share.byte_limits import ANSWERS, Reservation
 from clawft.link.share.turns import TURNS
-from clawft.link.share.unread import UNREAD
+from clawft.link.share.unread_output import UNREAD
 from clawft.wire.codes import status_of
 from clawft.wire.jsonrpc import writing
 

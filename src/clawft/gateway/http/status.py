@@ -9,7 +9,7 @@ from clawft.gateway.http.session_endpoint import SessionEndpoint
 from clawft.gateway.http.stateless_endpoint import StatelessEndpoint
 from clawft.link import asgi
 from clawft.link.asgi import TEXT, Send
-from clawft.link.share.unread import UNREAD
+from clawft.link.share.unread_output import UNREAD
 
 PAGES = frozenset(("/healthz", "/readyz", "/metrics"))
 

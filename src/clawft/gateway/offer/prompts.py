@@ -17,7 +17,7 @@ from clawft.errors import MAX_TOLD, ToolNotFound
 from clawft.gateway.offer.basis import Basis
 from clawft.gateway.offer.registered_provider import RegisteredProvider, listed_by
 from clawft.guard.sides import BesideUse, unasked
-from clawft.link.share.workshop import worked_on
+from clawft.link.share.large_messages import process_message
 from clawft.model import (
     Call,
     Caller,
@@ -126,7 +126,9 @@ class Prompts:
         if spelled is not None:
             from clawft.wire import resource_links  # only where URIs are shared
 
-            result = await worked_on(result, found.origin.server, partial(resource_links.in_prompt, result, spelled))
+            result = await process_message(
+                result, found.origin.server, partial(resource_links.in_prompt, result, spelled)
+            )
         return await self._sides.passing(f"the prompt {found.name}", found.origin, result)
 
     def completes(self, asked: Completing) -> bool:

@@ -18,7 +18,7 @@ from clawft.gateway.events import Events, GatewayEvent, ResourceUpdated
 from clawft.gateway.offer.basis import Basis
 from clawft.gateway.offer.registered_provider import RegisteredProvider, holds, listed_by, tells
 from clawft.guard.sides import BesideUse
-from clawft.link.share.workshop import worked_on
+from clawft.link.share.large_messages import process_message
 from clawft.model import (
     Call,
     Caller,
@@ -149,7 +149,9 @@ class Resources:
                 if spell is not None:
                     from clawft.wire import resource_links  # only where URIs are shared
 
-                    read = await worked_on(read, known.origin.server, partial(resource_links.in_contents, read, spell))
+                    read = await process_message(
+                        read, known.origin.server, partial(resource_links.in_contents, read, spell)
+                    )
                 what = f"the resource {native} of {known.owner}"
                 return known.origin, await self._sides.passing(what, known.origin, read)
         raise ResourceNotFound(uri)

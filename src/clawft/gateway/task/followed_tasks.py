@@ -16,7 +16,7 @@ from clawft.gateway.events import GatewayEvent, TaskChanged
 from clawft.gateway.questions import read_answers
 from clawft.gateway.task.handles import MAX_HANDLE_BYTES, Handle, is_handle, unknown_task
 from clawft.gateway.task.task_news import TaskNews
-from clawft.link.share.workshop import worked_on
+from clawft.link.share.large_messages import process_message
 from clawft.model import Call, Caller, Kind, Reply
 from clawft.provider.base import TaskProvider
 from clawft.wire import resource_links, tasks
@@ -50,7 +50,7 @@ class FollowedTasks:
             return self._gateway.tasks.get(self._caller, id).shape()
         handle, provider = await self._open(id)
         shape = await provider.get_task(handle.id, self._caller)
-        return await worked_on(shape, handle.namespace, self._guarding(shape, id, handle))
+        return await process_message(shape, handle.namespace, self._guarding(shape, id, handle))
 
     async def update(self, id: str, responses: Mapping[str, Raw]) -> None:
         if not is_handle(id):

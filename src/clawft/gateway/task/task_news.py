@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from clawft.link.share.workshop import in_turn, is_light
+from clawft.link.share.large_messages import in_worker, is_cheap
 
 ReshapeWork = Callable[[], bytes]
 
@@ -24,7 +24,7 @@ class TaskNews:
     def hear(self, shape: bytes) -> None:
         if self._working is not None:
             self._next = shape
-        elif is_light(shape):
+        elif is_cheap(shape):
             self._tell(self._work_on(shape)())
         else:
             self._next = shape
@@ -34,7 +34,7 @@ class TaskNews:
         try:
             while self._next:
                 shape, self._next = self._next, b""
-                self._tell(await in_turn(self._whose, self._work_on(shape)))
+                self._tell(await in_worker(self._whose, self._work_on(shape)))
         finally:
             self._working = None
 

@@ -3,26 +3,26 @@
 import asyncio
 from collections.abc import Callable
 
-from clawft.link.share.unread import IDLE_SECONDS, Taker
+from clawft.link.share.unread_output import IDLE_SECONDS, SlowReader
 
 
 class Backlog:
     """Refers to its connection only while the client lags, so that otherwise both are freed at once."""
 
-    __slots__ = ("_is_left", "_room", "_taker", "since")
+    __slots__ = ("_is_left", "_room", "_slow_reader", "since")
 
     def __init__(self) -> None:
         self.since = 0.0
         """Since when the client has lagged; 0 while it keeps up."""
         self._is_left = False
         self._room: asyncio.Event | None = None
-        self._taker: Taker | None = None
+        self._slow_reader: SlowReader | None = None
 
     def begin(self, now: float, size: Callable[[], int], cut_off: Callable[[int], None]) -> None:
         """`size` gives the unsent bytes; `cut_off` is called if others need their memory."""
         self.since = now
-        self._taker = self._taker or Taker(size, cut_off, patience=IDLE_SECONDS)
-        self._taker.wait()
+        self._slow_reader = self._slow_reader or SlowReader(size, cut_off, grace=IDLE_SECONDS)
+        self._slow_reader.lag()
 
     def end(self) -> None:
         self.since = 0.0
@@ -34,8 +34,8 @@ class Backlog:
         self._let_go()
 
     def _let_go(self) -> None:
-        if self._taker is not None:
-            self._taker.took_all()
+        if self._slow_reader is not None:
+            self._slow_reader.caught_up()
         if self._room is not None:
             self._room.set()
 

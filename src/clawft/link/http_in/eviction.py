@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from clawft.link.http_in.head import Limits
-from clawft.link.share.unread import IDLE_SECONDS
+from clawft.link.share.unread_output import IDLE_SECONDS
 
 if TYPE_CHECKING:  # which asks for its place
     from clawft.link.http_in.protocol import Connection

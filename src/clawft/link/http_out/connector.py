@@ -14,7 +14,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from clawft.link.http_out.connect_failure import reason
 from clawft.link.http_out.idle import LONGEST_SECONDS, SOON_SECONDS, Idling
 from clawft.link.share.read_throttle import UNSOLICITED_SHARE
-from clawft.link.share.unread import Taker
+from clawft.link.share.unread_output import SlowReader
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, BaseTransport
@@ -47,7 +47,7 @@ class _Bounded(ResponseHandler):
     _reading: object = None
     _came = 0
     """Bytes in answer to this request."""
-    _unread: Taker | None = None
+    _unread: SlowReader | None = None
     _answered: object = None
     """What has read the head of an answer; there is a new one for each request."""
     _ended = 0.0
@@ -122,13 +122,13 @@ class _Bounded(ResponseHandler):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._unread = self._unread or Taker(self._untaken, self._give_up)
-        self._unread.wait()
+        self._unread = self._unread or SlowReader(self._untaken, self._give_up)
+        self._unread.lag()
 
     def resume_writing(self) -> None:
         super().resume_writing()
         if self._unread is not None:
-            self._unread.took_all()
+            self._unread.caught_up()
 
     def _untaken(self) -> int:
         """Bytes of requests that are here still."""
@@ -153,7 +153,7 @@ class _Bounded(ResponseHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         if self._unread is not None:
-            self._unread.took_all()
+            self._unread.caught_up()
         now = time.monotonic()
         if self._idle is not None and now - self._used < SOON_SECONDS and self._is_unheard():
             self._idling.meet_end(self._idle, now)

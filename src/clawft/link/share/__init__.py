@@ -2,10 +2,10 @@
 
 | what | where |
 |---|---|
-| room in memory | `byte_limits` for messages in our hands, `unread` for output nobody takes, `memory_budget` for all |
+| memory | `byte_limits` for messages in our hands, `unread_output` for what is not read, `memory_budget` for all |
 | who waits for it | `admission` for requests, `turns` for messages of servers |
 | calls at one server, commands on this machine | `gate` |
-| work on it | `workshop` beside the loop, `fair_threads` for seconds |
+| work off the loop | `large_messages` in one worker thread, `fair_threads` for jobs of seconds |
 | time for what nobody asked for | `read_throttle` |
 | how memory is given back | `heap` |
 

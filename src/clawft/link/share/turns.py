@@ -49,7 +49,7 @@ class Turns:
         return turn is first or self.held - first.size <= MAX_HELD_BYTES
 
     def begin_work(self) -> None:
-        """On a whole message: it does not take long, see `workshop`."""
+        """On a whole message: it does not take long, see `large_messages`."""
         self._at_work += 1
 
     def end_work(self) -> None:

@@ -17,7 +17,7 @@ from clawft.errors import (
     LinkError,
     ProtocolFailure,
 )
-from clawft.link.share.workshop import worked_on
+from clawft.link.share.large_messages import process_message
 from clawft.model import Call, Caller, Completing, Completion, Era, ForeignCompletion
 from clawft.provider.base import TellChange
 from clawft.provider.server import completion, relay
@@ -69,7 +69,9 @@ class ServerReads:
     async def completion(self, asked: Completing) -> Completion | ForeignCompletion:
         try:
             whole = await self._complete(self._of(asked.caller), asked)
-            return await worked_on(whole, self._server, partial(completion.incoming, whole)) if whole else NO_VALUES
+            return (
+                await process_message(whole, self._server, partial(completion.incoming, whole)) if whole else NO_VALUES
+            )
         except JsonRpcFailure as refused:
             raise passed_on(self._server, refused) from None
         except BROKEN as wrong:
@@ -96,7 +98,7 @@ class ServerReads:
             raise failed(self._server, wrong) from None
         read = partial(relay.answer_of, method, whole, stateless=stateless)
         try:
-            answer = await worked_on(whole, self._server, read)
+            answer = await process_message(whole, self._server, read)
         except ProtocolFailure as wrong:
             raise failed(self._server, wrong) from None
         may_keep = self._keeps and stateless and method == "resources/read" and not asked and not call.more
@@ -119,7 +121,7 @@ class ServerReads:
             return whole, stateless
 
         whole, stateless = await _anew(upstream, ask)
-        return await worked_on(whole, self._server, partial(relay.plain_result, whole)) if stateless else whole
+        return await process_message(whole, self._server, partial(relay.plain_result, whole)) if stateless else whole
 
 
 async def _anew(upstream: Upstream, ask: Callable[[Session], Awaitable[T]]) -> T:

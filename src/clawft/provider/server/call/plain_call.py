@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clawft.errors import ClawftError, LinkError, ProtocolFailure
-from clawft.link.share.workshop import is_light
+from clawft.link.share.large_messages import is_cheap
 from clawft.model import Call, Reply, ReplyReceiver
 from clawft.provider.server import relay
 from clawft.upstream.flights import Flight
@@ -81,7 +81,7 @@ class PlainCall(Flight):
 
     def _read(self, answer: Response | Failure) -> Reply | None:
         """None if there is more to do, or something is wrong with it: whoever goes on with it says what."""
-        if not isinstance(answer, Response) or not is_light(answer.result):
+        if not isinstance(answer, Response) or not is_cheap(answer.result):
             return None
         try:
             return relay.reply_of(answer.result, stateless=False, older=True)

@@ -21,7 +21,7 @@ from clawft.errors import (
 )
 from clawft.link.base import OutgoingRequest
 from clawft.link.share.gate import sharer
-from clawft.link.share.workshop import worked_on
+from clawft.link.share.large_messages import process_message
 from clawft.model import Call, Caller, Era, Kind, Reply, Tool
 from clawft.provider.server import relay
 from clawft.provider.server.call.news import is_background
@@ -165,7 +165,7 @@ class SlowPath:
         if isinstance(answer, Failure):
             return await self._refused(call, upstream, session, answer.read(), seconds, last=last)
         read = partial(_reply_of, call, session, answer.result)
-        reply = await worked_on(answer.result, self._server, read)
+        reply = await process_message(answer.result, self._server, read)
         if reply.kind is Kind.COMPLETE:
             return reply
         if reply.kind is Kind.TASK:

@@ -25,7 +25,7 @@ from clawft.errors import (
 )
 from clawft.link.base import OutgoingRequest
 from clawft.link.patience import Patience
-from clawft.link.share.workshop import worked_on
+from clawft.link.share.large_messages import process_message
 from clawft.model import Call, Caller, Era, InputRequired, Kind, Question, Reply
 from clawft.provider.server import relay
 from clawft.provider.server.call import news
@@ -189,7 +189,7 @@ class ForeignTasks:
             raise
         except JsonRpcFailure as refused:  # which answers a request of ours, and not the agent's
             raise ProtocolFailure(f"its task is lost: {refused.message} (code {refused.error_code})") from None
-        return await worked_on(shape, self._spec.name, lambda: _outcome(call, self._spec.name, tasks.read(shape)))
+        return await process_message(shape, self._spec.name, lambda: _outcome(call, self._spec.name, tasks.read(shape)))
 
     async def _wait(self, call: Call, session: Session, shape: bytes, answered: _Answered) -> None:
         """Until it is worth asking for the task again: for a moment, or for the answers to what it asks."""
@@ -236,7 +236,7 @@ class ForeignTasks:
                 result = await _result(session, outgoing, patience)
             if not tasks.is_of(result, id):
                 raise ProtocolFailure("asked for the result of one task, it gave that of another")
-            return await worked_on(result, self._spec.name, partial(_older_reply, result))
+            return await process_message(result, self._spec.name, partial(_older_reply, result))
         except (asyncio.CancelledError, RequestTimeout):
             self._cancel_aside(session, id, call.caller)
             raise

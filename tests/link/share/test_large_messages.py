@@ -8,18 +8,18 @@ from weakref import ref
 
 import pytest
 
-from clawft.link.share import workshop
-from clawft.link.share.turns import ALONE_FROM, LinkSender, Turn, Turns
-from clawft.link.share.workshop import (
-    CALM_SECONDS,
+from clawft.link.share import large_messages
+from clawft.link.share.large_messages import (
+    DRAIN_SECONDS,
     LARGE_PLAIN,
     LARGE_WORK,
-    Workshop,
-    in_turn,
-    made_in_turn,
-    searched,
-    worked_on,
+    LargeMessageWorker,
+    in_worker,
+    process_message,
+    produce_large,
+    search_message,
 )
+from clawft.link.share.turns import ALONE_FROM, LinkSender, Turn, Turns
 from tests.requirements import requirement
 
 pytestmark = requirement("QUAL-12")
@@ -52,19 +52,19 @@ def noting(order: list[str], word: str) -> Callable[[], None]:
 
 
 async def test_a_small_one_is_done_at_once_and_where_it_is() -> None:
-    assert await worked_on(SMALL, "s", threading.get_ident) == threading.get_ident()
-    assert await worked_on(PLAIN, "s", threading.get_ident) == threading.get_ident()
-    assert await worked_on(LARGE, "s", threading.get_ident) != threading.get_ident()
-    assert await worked_on(PLAIN + b"x", "s", threading.get_ident) != threading.get_ident()
-    assert await searched(SMALL, "s", threading.get_ident) == threading.get_ident()
-    assert await searched(PLAIN, "s", threading.get_ident) != threading.get_ident()
+    assert await process_message(SMALL, "s", threading.get_ident) == threading.get_ident()
+    assert await process_message(PLAIN, "s", threading.get_ident) == threading.get_ident()
+    assert await process_message(LARGE, "s", threading.get_ident) != threading.get_ident()
+    assert await process_message(PLAIN + b"x", "s", threading.get_ident) != threading.get_ident()
+    assert await search_message(SMALL, "s", threading.get_ident) == threading.get_ident()
+    assert await search_message(PLAIN, "s", threading.get_ident) != threading.get_ident()
 
 
 async def test_a_small_one_never_waits_behind_a_large_one() -> None:
     gate = Gate()
-    large = asyncio.create_task(worked_on(LARGE, "s", gate))
+    large = asyncio.create_task(process_message(LARGE, "s", gate))
     await gate.began.wait()
-    assert await worked_on(SMALL, "s", lambda: "small") == "small"
+    assert await process_message(SMALL, "s", lambda: "small") == "small"
     assert not large.done()
     gate.let_go()
     assert await large == "done"
@@ -79,17 +79,17 @@ async def test_there_is_one_at_a_time() -> None:
             inside.release()
         return entered
 
-    assert all(await asyncio.gather(*(worked_on(LARGE, f"s{number % 3}", alone) for number in range(30))))
+    assert all(await asyncio.gather(*(process_message(LARGE, f"s{number % 3}", alone) for number in range(30))))
 
 
 async def test_who_had_less_comes_first_and_else_who_came_first() -> None:
-    shop = Workshop(asyncio.get_running_loop())
+    worker = LargeMessageWorker(asyncio.get_running_loop())
     gate = Gate()
     order: list[str] = []
-    first = asyncio.create_task(shop.do("greedy", gate))
+    first = asyncio.create_task(worker.do("greedy", gate))
     await gate.began.wait()
-    rest = [asyncio.create_task(shop.do("greedy", noting(order, "greedy"))) for _ in range(3)]
-    rest += [asyncio.create_task(shop.do(name, noting(order, name))) for name in ("a", "b")]
+    rest = [asyncio.create_task(worker.do("greedy", noting(order, "greedy"))) for _ in range(3)]
+    rest += [asyncio.create_task(worker.do(name, noting(order, name))) for name in ("a", "b")]
     await asyncio.sleep(0)
     gate.let_go()
     await asyncio.gather(first, *rest)
@@ -97,14 +97,14 @@ async def test_who_had_less_comes_first_and_else_who_came_first() -> None:
 
 
 async def test_what_nobody_waits_for_is_not_done_and_what_fails_fails_alone() -> None:
-    shop = Workshop(asyncio.get_running_loop())
+    worker = LargeMessageWorker(asyncio.get_running_loop())
     gate = Gate()
     order: list[str] = []
-    first = asyncio.create_task(shop.do("s", gate))
+    first = asyncio.create_task(worker.do("s", gate))
     await gate.began.wait()
-    gone = asyncio.create_task(shop.do("s", noting(order, "gone")))
-    failing = asyncio.create_task(shop.do("s", lambda: 1 // 0))
-    last = asyncio.create_task(shop.do("s", noting(order, "last")))
+    gone = asyncio.create_task(worker.do("s", noting(order, "gone")))
+    failing = asyncio.create_task(worker.do("s", lambda: 1 // 0))
+    last = asyncio.create_task(worker.do("s", noting(order, "last")))
     await asyncio.sleep(0)
     gone.cancel()
     first.cancel()
@@ -124,11 +124,11 @@ class Large:
 
 async def test_what_nobody_waits_for_is_let_go_of_at_once() -> None:
     """It may be megabytes, and may have had to wait for long."""
-    shop = Workshop(asyncio.get_running_loop())
+    worker = LargeMessageWorker(asyncio.get_running_loop())
     gate, large = Gate(), Large()
-    first = asyncio.create_task(shop.do("s", gate))
+    first = asyncio.create_task(worker.do("s", gate))
     await gate.began.wait()
-    gone = asyncio.create_task(shop.do("s", large))
+    gone = asyncio.create_task(worker.do("s", large))
     seen = ref(large)
     del large
     await asyncio.sleep(0)
@@ -143,7 +143,7 @@ async def test_what_nobody_waits_for_is_let_go_of_at_once() -> None:
 
 async def test_a_result_is_in_nobody_elses_hands() -> None:
     """So that it can be changed where it is."""
-    result, own = await worked_on(LARGE, "s", lambda: b"x" * LARGE_WORK), b"x" * LARGE_WORK
+    result, own = await process_message(LARGE, "s", lambda: b"x" * LARGE_WORK), b"x" * LARGE_WORK
     assert getrefcount(result) == getrefcount(own)
 
 
@@ -158,9 +158,9 @@ class Reader(Turn):
 
 async def test_no_large_message_is_read_while_one_is_worked_on(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns()
-    monkeypatch.setattr(workshop, "TURNS", turns)
+    monkeypatch.setattr(large_messages, "TURNS", turns)
     reader, gate = Reader(turns), Gate()
-    large = asyncio.create_task(worked_on(LARGE, "s", gate))
+    large = asyncio.create_task(process_message(LARGE, "s", gate))
     await gate.began.wait()
     assert not reader.hold(ALONE_FROM)
     gate.let_go()
@@ -175,10 +175,10 @@ async def test_no_large_message_is_read_while_one_is_worked_on(monkeypatch: pyte
 async def test_what_is_made_small_does_not_wait_for_what_others_brought(size: int) -> None:
     """And what is large does, or it would pile up."""
     gate = Gate()
-    busy = asyncio.ensure_future(in_turn("flood", gate))
+    busy = asyncio.ensure_future(in_worker("flood", gate))
     await gate.began.wait()
-    making = asyncio.ensure_future(made_in_turn(lambda: "x" * size, len))
-    done, _ = await asyncio.wait({making}, timeout=CALM_SECONDS / 2)
+    making = asyncio.ensure_future(produce_large(lambda: "x" * size, len))
+    done, _ = await asyncio.wait({making}, timeout=DRAIN_SECONDS / 2)
     gate.let_go()
     assert bool(done) is (size == 10)
     assert (len(await making), await busy) == (size, "done")

@@ -4,8 +4,8 @@ from math import inf
 
 import pytest
 
-from clawft.link.share import unread as module
-from clawft.link.share.unread import IDLE_SECONDS, PACE_BYTES, Taker, Unread
+from clawft.link.share import unread_output as module
+from clawft.link.share.unread_output import IDLE_SECONDS, PACE_BYTES, SlowReader, UnreadOutput
 from tests.requirements import requirement
 
 pytestmark = requirement("QUAL-12")
@@ -27,13 +27,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return ticking
 
 
-class Reader(Taker):
+class Reader(SlowReader):
     """Takes what it is told to take."""
 
-    def __init__(self, unread: Unread, patience: float = IDLE_SECONDS) -> None:
-        super().__init__(
-            lambda: self.left, self._gone, patience=patience, is_held_up=lambda: self.held_up, unread=unread
-        )
+    def __init__(self, unread: UnreadOutput, grace: float = IDLE_SECONDS) -> None:
+        super().__init__(lambda: self.left, self._gone, grace=grace, is_held_up=lambda: self.held_up, unread=unread)
         self.left = 0
         self.held_up = False
         self.given_up = 0
@@ -43,22 +41,22 @@ class Reader(Taker):
 
     def send(self, size: int) -> None:
         self.left += size
-        self.wait(size)
+        self.lag(size)
 
 
 def test_one_alone_has_its_own_bound(clock: Clock) -> None:
-    unread = Unread(LIMIT)
+    unread = UnreadOutput(LIMIT)
     one = Reader(unread)
     one.send(3 * LIMIT)
     assert (one.given_up, unread.bytes) == (0, 3 * LIMIT)
-    one.took_all()
-    assert (unread.bytes, unread.takers) == (0, {})
-    one.took_all()
+    one.caught_up()
+    assert (unread.bytes, unread.readers) == (0, {})
+    one.caught_up()
     assert unread.bytes == 0
 
 
 def test_who_took_nothing_for_longest_gives_way(clock: Clock) -> None:
-    unread = Unread(LIMIT)
+    unread = UnreadOutput(LIMIT)
     deaf, slow, new = Reader(unread), Reader(unread), Reader(unread)
     slow.send(LIMIT // 2)
     clock.now += 1
@@ -71,7 +69,7 @@ def test_who_took_nothing_for_longest_gives_way(clock: Clock) -> None:
 
 
 def test_a_few_bytes_now_and_then_are_no_reading(clock: Clock) -> None:
-    unread = Unread(LIMIT)
+    unread = UnreadOutput(LIMIT)
     dripping, new = Reader(unread), Reader(unread)
     dripping.send(LIMIT - PACE_BYTES)
     for _ in range(3):
@@ -84,20 +82,20 @@ def test_a_few_bytes_now_and_then_are_no_reading(clock: Clock) -> None:
 
 
 def test_time_in_which_we_hold_it_up_is_not_held_against_it(clock: Clock) -> None:
-    unread = Unread(LIMIT)
+    unread = UnreadOutput(LIMIT)
     held_up, deaf, new = Reader(unread), Reader(unread), Reader(unread)
     held_up.send(LIMIT // 2)
     clock.now += 1
     deaf.send(LIMIT // 4)
     held_up.held_up = True
-    held_up.look()
+    held_up.update()
     clock.now += 2
     new.send(LIMIT // 2)
     assert (held_up.given_up, deaf.given_up, new.given_up) == (0, LIMIT // 4, 0)
 
 
 def test_what_was_taken_meanwhile_makes_room(clock: Clock) -> None:
-    unread = Unread(LIMIT)
+    unread = UnreadOutput(LIMIT)
     one, other = Reader(unread), Reader(unread)
     one.send(LIMIT)
     one.left = PACE_BYTES
@@ -107,7 +105,7 @@ def test_what_was_taken_meanwhile_makes_room(clock: Clock) -> None:
 
 
 def test_clients_that_take_nothing_give_way_to_whoever_asks(clock: Clock) -> None:
-    unread = Unread(LIMIT)
+    unread = UnreadOutput(LIMIT)
     deaf, reading, server = Reader(unread), Reader(unread), Reader(unread, inf)
     server.send(PACE_BYTES)
     deaf.send(PACE_BYTES)
