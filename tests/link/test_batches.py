@@ -12,9 +12,9 @@ from aiohttp import web
 
 from clawft.errors import LinkError, ProtocolFailure, RequestTimeout
 from clawft.link.base import Link, OutgoingRequest
+from clawft.link.deadline import Deadline
 from clawft.link.http_out.link import HttpLink
 from clawft.link.http_out.sse import SseLink
-from clawft.link.patience import Patience
 from clawft.link.process import Launch
 from clawft.link.stream import StreamLink
 from clawft.wire.jsonrpc.batches import MAX_BATCH, unpacked, unread_answers
@@ -127,7 +127,7 @@ async def test_of_other_revisions_it_is_no_message(way: str) -> None:
     async with linked(way, heard) as link:
         link.settled("2025-06-18")
         with pytest.raises((LinkError, ProtocolFailure)) as failed:
-            await link.request(OutgoingRequest("ping"), Patience("ping", SHORT_S))
+            await link.request(OutgoingRequest("ping"), Deadline("ping", SHORT_S))
         assert not isinstance(failed.value, RequestTimeout)
         assert heard == []
 
@@ -137,7 +137,7 @@ async def test_of_other_revisions_it_is_no_message(way: str) -> None:
 async def test_what_comes_along_costs_nobody_the_answer(way: str, kind: str) -> None:
     async with linked(way, []) as link:
         link.settled("2025-03-26")
-        assert await link.request(OutgoingRequest(kind), Patience(kind, SHORT_S)) == Response(b"1", b"{}")
+        assert await link.request(OutgoingRequest(kind), Deadline(kind, SHORT_S)) == Response(b"1", b"{}")
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -146,7 +146,7 @@ async def test_an_answer_among_more_than_is_read_fails_at_once(way: str, kind: s
     async with linked(way, []) as link:
         link.settled("2025-03-26")
         with pytest.raises((LinkError, ProtocolFailure), match="batch") as failed:
-            await link.request(OutgoingRequest(kind), Patience(kind, SHORT_S))
+            await link.request(OutgoingRequest(kind), Deadline(kind, SHORT_S))
         assert not isinstance(failed.value, RequestTimeout)
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from clawft.errors import JsonRpcFailure, LinkClosed, LinkError, NeedsAuth, RequestTimeout
 from clawft.link.base import OutgoingRequest
+from clawft.link.deadline import Deadline
 from clawft.link.memory import MemoryLink
-from clawft.link.patience import Patience
 from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
 from tests.requirements import requirement
 
@@ -55,7 +55,7 @@ async def test_it_can_fail_fall_silent_ask_and_be_gone() -> None:
     with pytest.raises(NeedsAuth):
         await link.request(OutgoingRequest("login"))
     with pytest.raises(RequestTimeout):
-        await link.request(OutgoingRequest("slow"), Patience("slow", 0.05))
+        await link.request(OutgoingRequest("slow"), Deadline("slow", 0.05))
     link.ask(5, "ping")
     await link.answer(b'{"jsonrpc":"2.0","id":5,"result":{}}')
     assert (heard, link.replies) == ([Request(b"5", "ping", b"{}")], [Response(b"5", b"{}")])

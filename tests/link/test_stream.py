@@ -26,7 +26,7 @@ from clawft.errors import (
 )
 from clawft.link import process, stream
 from clawft.link.base import OutgoingRequest
-from clawft.link.patience import Patience
+from clawft.link.deadline import Deadline
 from clawft.link.process import Launch, StderrTail
 from clawft.link.stream import StreamLink
 from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
@@ -213,7 +213,7 @@ async def test_a_silent_request_ends_at_its_deadline_and_the_server_is_told(tmp_
     log = tmp_path / "log"
     async with opened(launch("--log", str(log))) as (link, _):
         with pytest.raises(RequestTimeout) as late:
-            await link.request(call("echo", seconds=SHORT_S * 2), Patience("echo", SHORT_S))
+            await link.request(call("echo", seconds=SHORT_S * 2), Deadline("echo", SHORT_S))
         assert late.value.ms == int(SHORT_S * 1000)
         assert await text(link, call("echo", token="next", seconds=SHORT_S * 2)) == "next"
         assert link.faults.unasked == 0  # the late answer is no fault of the server's
@@ -241,9 +241,9 @@ async def test_cancelling_the_wait_cancels_the_request_but_never_initialize(tmp_
 async def test_half_a_line_holds_up_nobody_for_longer_than_their_deadline() -> None:
     async with opened(launch()) as (link, _):
         with pytest.raises(RequestTimeout):
-            await link.request(call("half"), Patience("half", SHORT_S))
+            await link.request(call("half"), Deadline("half", SHORT_S))
         with pytest.raises(RequestTimeout):
-            await link.request(call("echo"), Patience("echo", SHORT_S))
+            await link.request(call("echo"), Deadline("echo", SHORT_S))
 
 
 @requirement("LINK-11")
@@ -319,7 +319,7 @@ async def test_a_call_that_was_not_read_says_so_when_its_time_is_up() -> None:
     async with opened(sleeper) as (link, _):
         big = OutgoingRequest("tools/call", b'{"x":"' + b"y" * 3 * 1024 * 1024 + b'"}')
         with pytest.raises(RequestTimeout, match=r"poke: no answer within 200 ms, and \d+ bytes wait on its input"):
-            await link.request(big, Patience("poke", 0.2))
+            await link.request(big, Deadline("poke", 0.2))
 
 
 @requirement("LINK-04")
@@ -382,14 +382,14 @@ async def test_an_answer_in_a_batch_that_may_not_be_one_fails_at_once() -> None:
     async with opened(Launch(sys.executable, ("-c", BATCH))) as (link, _):
         link.settled("2025-11-25")
         with pytest.raises(ProtocolFailure, match="the answer is no message"):
-            await link.request(OutgoingRequest("tools/call"), Patience("call", PATIENCE_S))
+            await link.request(OutgoingRequest("tools/call"), Deadline("call", PATIENCE_S))
 
 
 @requirement("QUAL-03")
 async def test_a_question_that_cannot_be_read_is_answered() -> None:
     """A server that waits for the answer would wait for ever."""
     async with opened(Launch(sys.executable, ("-c", ASKING))) as (link, _):
-        answer = await link.request(OutgoingRequest("tools/call"), Patience("call", PATIENCE_S))
+        answer = await link.request(OutgoingRequest("tools/call"), Deadline("call", PATIENCE_S))
         assert isinstance(answer, Response)
         heard = json.loads(answer.result)
         assert (heard["id"], heard["error"]["code"]) == ("q", -32600)

@@ -4,7 +4,7 @@
 |---|---|
 | every way to a server | `base` says what it offers; `stream` for pipes, `http_out` for HTTP, `memory` for tests |
 | where the ids of one begin | `first_id` |
-| how long, and how badly | `patience`, `faults` |
+| how long an answer may take; what a server did wrong | `deadline`; `faults` |
 | our own stdin and stdout | `stdio_in`, on the lines of `lines`; a `lone_line` is written at once |
 | HTTP as a server | `http_in`; `http_request` is one request that has come in, `asgi` its side of ASGI |
 | whose a request is | `households`; `loops` for those that come back to us |

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 from msgspec import Struct
 
 from clawft.errors import LinkError, MessageTooLong
+from clawft.link.deadline import Deadline
 from clawft.link.faults import Faults
-from clawft.link.patience import Patience
 from clawft.wire.correlate import Waiter
 from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
 
@@ -106,8 +106,8 @@ class Link(Protocol):
         """The handshake is done: from now on this revision is spoken."""
         ...
 
-    async def request(self, outgoing: OutgoingRequest, patience: Patience | None = None) -> Response | Failure:
-        """Cancelling the wait, or running out of patience, tells the server in the form of its transport."""
+    async def request(self, outgoing: OutgoingRequest, deadline: Deadline | None = None) -> Response | Failure:
+        """If the wait is cancelled, or the deadline passes, the server is told in the way of its transport."""
         ...
 
     async def notify(self, method: str, params: bytes = b"") -> None: ...

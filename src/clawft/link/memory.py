@@ -19,8 +19,8 @@ import msgspec
 
 from clawft.errors import METHOD_NOT_FOUND, ClawftError, JsonRpcFailure, LinkClosed, LinkError
 from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest
+from clawft.link.deadline import Deadline, within
 from clawft.link.faults import Faults
-from clawft.link.patience import Patience, within
 from clawft.wire.jsonrpc import reading
 from clawft.wire.jsonrpc.messages import Failure, JsonRpcError, Message, Notification, Request, Response
 
@@ -61,12 +61,12 @@ class MemoryLink:
     def settled(self, revision: str) -> None:
         self.revision = revision
 
-    async def request(self, outgoing: OutgoingRequest, patience: Patience | None = None) -> Response | Failure:
+    async def request(self, outgoing: OutgoingRequest, deadline: Deadline | None = None) -> Response | Failure:
         if self._broken is not None:
             raise self._broken
         self.requests.append(outgoing)
         id = b"%d" % len(self.requests)
-        return _as_answer(id, await within(patience, self._answer(outgoing)))
+        return _as_answer(id, await within(deadline, self._answer(outgoing)))
 
     async def _answer(self, outgoing: OutgoingRequest) -> Answer:
         missing = JsonRpcFailure(METHOD_NOT_FOUND, f"no answer is programmed for {outgoing.method}")

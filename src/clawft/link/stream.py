@@ -17,10 +17,10 @@ from msgspec.structs import replace
 
 from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, WireError
 from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, is_list, said_beside, too_long
+from clawft.link.deadline import Deadline
 from clawft.link.faults import Faults
 from clawft.link.first_id import before_first_id
 from clawft.link.lines import LineReader, LineWriter, grow, handed_over
-from clawft.link.patience import Patience
 from clawft.link.process import Child, Launch, Said, start
 from clawft.link.share.read_throttle import ReadThrottle
 from clawft.link.share.turns import unended
@@ -91,26 +91,26 @@ class StreamLink:
     def settled(self, revision: str) -> None:
         self._batches = REVISIONS[revision].batches
 
-    async def request(self, outgoing: OutgoingRequest, patience: Patience | None = None) -> Response | Failure:
+    async def request(self, outgoing: OutgoingRequest, deadline: Deadline | None = None) -> Response | Failure:
         waiter: asyncio.Future[Response | Failure] = self._loop.create_future()
         method, given = outgoing.method, [outgoing.params]
         del outgoing  # which may be large, see `inplace`
         id = self._open(waiter)
         self._lists += is_list(method)
         self._write(writing.request_as(id, method, given.pop()))
-        if patience is not None:
-            patience.begin(waiter.cancel, self._loop)
+        if deadline is not None:
+            deadline.begin(waiter.cancel, self._loop)
         try:
             return await waiter
         except asyncio.CancelledError as ended:
             self.withdraw(id, said_beside(ended), silently=method == "initialize")
-            if patience is not None and patience.expired and not _is_cancelled():
-                raise patience.timeout(self._backlog()) from None
+            if deadline is not None and deadline.expired and not _is_cancelled():
+                raise deadline.timeout(self._backlog()) from None
             raise
         finally:
             self._lists -= is_list(method)
-            if patience is not None:
-                patience.end()
+            if deadline is not None:
+                deadline.end()
 
     def _backlog(self) -> str:
         return f", and {self._writer.unread()} bytes wait on its input" if self._writer.lags else ""

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from clawft.errors import RequestTimeout
-from clawft.link.patience import Patience
+from clawft.link.deadline import Deadline
 from clawft.model import Call, Question
 
 UNCLEAR = "unclear"
@@ -25,7 +25,7 @@ class QuestionTaker(Protocol):
     async def ask(self, question: Question) -> Mapping[str, Any]: ...
 
 
-class Flight(Patience):
+class Flight(Deadline):
     """One call at the server, and how long it may take. Hardly any call is ever asked something: until then all that
     is known of its questions stands in the class.
     """

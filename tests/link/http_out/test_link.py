@@ -16,9 +16,9 @@ from aiohttp import web
 
 from clawft.errors import LinkClosed, LinkError, LinkRefused, MessageTooLong, NeedsAuth, RequestTimeout, SessionLost
 from clawft.link.base import OutgoingRequest
+from clawft.link.deadline import Deadline
 from clawft.link.http_out.answer import refusal
 from clawft.link.http_out.link import MAX_RESUMES, HttpLink
-from clawft.link.patience import Patience
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.ways import ways_to
@@ -265,7 +265,7 @@ async def test_a_deadline_ends_a_request_and_the_server_is_told() -> None:
 
     async with linked(respond) as (link, seen, _):
         with pytest.raises(RequestTimeout, match="100 ms"):
-            await link.request(PING, Patience("ping", 0.1))
+            await link.request(PING, Deadline("ping", 0.1))
         await until(lambda: bool(seen.about("notifications/cancelled")))
 
 
@@ -770,7 +770,7 @@ async def test_an_answer_on_a_stream_that_cannot_be_read_fails_at_once() -> None
 
     async with linked(respond) as (link, _, _):
         with pytest.raises(LinkClosed, match="an answer that is no message"):
-            await link.request(PING, Patience("ping", 3.0))
+            await link.request(PING, Deadline("ping", 3.0))
 
 
 async def test_a_page_in_place_of_an_answer_is_called_one() -> None:
@@ -866,7 +866,7 @@ async def test_what_follows_the_end_of_a_packed_event_stream_is_not_kept() -> No
 
     async with linked(respond) as (link, *_):
         with pytest.raises(LinkClosed, match="without an answer"):
-            await link.request(PING, Patience("ping", 5))
+            await link.request(PING, Deadline("ping", 5))
 
 
 @requirement("LINK-13")

@@ -12,10 +12,10 @@ from aiohttp import web
 
 from clawft.errors import LinkClosed, LinkError, LinkRefused, MessageTooLong, ProtocolFailure, RequestTimeout
 from clawft.link.base import OutgoingRequest
+from clawft.link.deadline import Deadline
 from clawft.link.first_id import before_first_id
 from clawft.link.http_out import sse
 from clawft.link.http_out.sse import SseLink
-from clawft.link.patience import Patience
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.ways import ways_to
@@ -142,7 +142,7 @@ async def test_the_end_of_the_stream_is_the_end_of_the_link() -> None:
 async def test_a_deadline_holds_and_is_told() -> None:
     async with linked(Old()) as (link, seen, _):
         with pytest.raises(RequestTimeout):
-            await link.request(OutgoingRequest("never"), Patience("never", 0.1))
+            await link.request(OutgoingRequest("never"), Deadline("never", 0.1))
         await until(lambda: bool(seen.about("notifications/cancelled")))
 
 
@@ -236,26 +236,26 @@ SHORT_S = 3.0
 @pytest.mark.parametrize("way", ["json", "taken", "events", "nod"])
 async def test_an_answer_to_the_post_counts(way: str) -> None:
     async with linked(InPlace(way)) as (link, _, _):
-        assert await link.request(OutgoingRequest("ping"), Patience("ping", SHORT_S)) == Response(b"1", b"{}")
+        assert await link.request(OutgoingRequest("ping"), Deadline("ping", SHORT_S)) == Response(b"1", b"{}")
 
 
 @pytest.mark.parametrize(("way", "told"), [("page", "a web page"), ("broken", "no message")])
 async def test_a_post_that_is_answered_with_nonsense_fails_at_once(way: str, told: str) -> None:
     async with linked(InPlace(way)) as (link, _, _):
         with pytest.raises(LinkClosed, match=told):
-            await link.request(OutgoingRequest("ping"), Patience("ping", SHORT_S))
+            await link.request(OutgoingRequest("ping"), Deadline("ping", SHORT_S))
 
 
 async def test_an_error_without_an_id_is_about_what_was_posted() -> None:
     async with linked(InPlace("no id")) as (link, _, _):
-        answer = await link.request(OutgoingRequest("ping"), Patience("ping", SHORT_S))
+        answer = await link.request(OutgoingRequest("ping"), Deadline("ping", SHORT_S))
         assert isinstance(answer, Failure)
 
 
 async def test_the_answer_to_another_request_is_not_that_of_this() -> None:
     async with linked(InPlace("other")) as (link, _, _):
         with pytest.raises(RequestTimeout):
-            await link.request(OutgoingRequest("ping"), Patience("ping", 0.3))
+            await link.request(OutgoingRequest("ping"), Deadline("ping", 0.3))
 
 
 class Shared(Old):

@@ -24,10 +24,10 @@ class TimedLink:
         await self._link.open(*listeners)
         self._note("start" if self._link.kind == "stdio" else "open", began)
 
-    async def request(self, outgoing: OutgoingRequest, *patience: Any) -> Any:
+    async def request(self, outgoing: OutgoingRequest, *deadline: Any) -> Any:
         began = time.perf_counter()
         try:
-            return await self._link.request(outgoing, *patience)
+            return await self._link.request(outgoing, *deadline)
         finally:
             self._note(outgoing.method, began)
 

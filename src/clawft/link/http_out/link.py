@@ -23,6 +23,7 @@ from clawft.errors import (
     SessionLost,
 )
 from clawft.link.base import Credentials, Incoming, LinkKind, Lost, OutgoingRequest, is_list, said_beside, too_long
+from clawft.link.deadline import Deadline, within
 from clawft.link.faults import Faults
 from clawft.link.first_id import before_first_id
 from clawft.link.http_out.answer import (
@@ -43,7 +44,6 @@ from clawft.link.http_out.events import EVENTS, MAX_RETRY_SECONDS, StreamPlace, 
 from clawft.link.http_out.exchange import ClientExchange
 from clawft.link.http_out.messages import Messages
 from clawft.link.http_out.notice_stream import NoticeStream
-from clawft.link.patience import Patience, within
 from clawft.link.share.turns import LinkSender
 from clawft.wire.correlate import OpenRequests
 from clawft.wire.framing import DEFAULT_LIMIT
@@ -113,13 +113,13 @@ class HttpLink(ClientLink):
 
     # ── sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def request(self, outgoing: OutgoingRequest, patience: Patience | None = None) -> Response | Failure:
+    async def request(self, outgoing: OutgoingRequest, deadline: Deadline | None = None) -> Response | Failure:
         id = self._ids.open(None)
-        if patience is not None:
-            patience.stream = id
+        if deadline is not None:
+            deadline.stream = id
         self._received.pending_lists += is_list(outgoing.method)
         try:
-            return await within(patience, self._request(id, outgoing))
+            return await within(deadline, self._request(id, outgoing))
         except (asyncio.CancelledError, RequestTimeout) as ended:
             if not outgoing.revision and outgoing.method != "initialize":
                 self._aside(writing.cancelled(b"%d" % id, said_beside(ended)))

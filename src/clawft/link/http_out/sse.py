@@ -19,6 +19,7 @@ from clawft.errors import (
     WireError,
 )
 from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, is_list, said_beside, too_long
+from clawft.link.deadline import Deadline, within
 from clawft.link.first_id import before_first_id
 from clawft.link.http_out.answer import (
     NO_ANSWER_STATUS,
@@ -31,7 +32,6 @@ from clawft.link.http_out.answer import (
 )
 from clawft.link.http_out.client import ASIDE_SECONDS, CONNECT_SECONDS, ClientLink, close_client, open_client
 from clawft.link.http_out.events import EVENTS, events_of
-from clawft.link.patience import Patience, within
 from clawft.link.share.turns import LinkSender
 from clawft.wire.correlate import OpenAnswers
 from clawft.wire.jsonrpc import reading, writing
@@ -75,13 +75,13 @@ class SseLink(ClientLink):
 
     # ── sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def request(self, outgoing: OutgoingRequest, patience: Patience | None = None) -> Response | Failure:
+    async def request(self, outgoing: OutgoingRequest, deadline: Deadline | None = None) -> Response | Failure:
         waiter: asyncio.Future[Response | Failure] = self._loop.create_future()
         id = self._waiting.open(waiter)
         self._received.pending_lists += is_list(outgoing.method)
         try:
             message = writing.request(id, outgoing.method, outgoing.params)
-            return await within(patience, self._ask(id, message, waiter))
+            return await within(deadline, self._ask(id, message, waiter))
         except BaseException as ended:
             if self._broken is None and outgoing.method != "initialize":
                 self._aside(writing.cancelled(b"%d" % id, said_beside(ended)))

@@ -6,7 +6,7 @@ from itertools import count
 
 from msgspec import UNSET, Struct
 
-from clawft.link.patience import Patience
+from clawft.link.deadline import Deadline
 from clawft.model import Talk
 from clawft.model.protocols import is_of
 from clawft.provider.base import RawTalk
@@ -16,7 +16,7 @@ from clawft.provider.server.notices import MAX_PROGRESS_BYTES, read_progress
 
 class _Followed(Struct):
     talk: Talk
-    patience: Patience
+    deadline: Deadline
 
 
 class ProgressFollowing:
@@ -29,9 +29,9 @@ class ProgressFollowing:
     def __len__(self) -> int:
         return len(self._followed)
 
-    def begin(self, talk: Talk, patience: Patience) -> int:
+    def begin(self, talk: Talk, deadline: Deadline) -> int:
         token = next(self._tokens)
-        self._followed[token] = _Followed(talk, patience)
+        self._followed[token] = _Followed(talk, deadline)
         return token
 
     def hand_over(self, token: int, talk: Talk) -> None:
@@ -47,7 +47,7 @@ class ProgressFollowing:
         followed = self._followed.get(said.progress_token) if said else None
         if said is None or followed is None:
             return
-        followed.patience.extend()
+        followed.deadline.extend()
         if len(params) <= MAX_PROGRESS_BYTES and is_of(followed.talk, RawTalk):
             followed.talk.carry_progress(said.progress, relay.told_of(params))
             return

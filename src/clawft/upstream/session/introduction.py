@@ -17,7 +17,7 @@ from clawft.errors import (
     RequestTimeout,
 )
 from clawft.link.base import Link, OutgoingRequest
-from clawft.link.patience import Patience
+from clawft.link.deadline import Deadline
 from clawft.model import Era
 from clawft.upstream.session.peer import Peer, read_discover, read_initialize, supported_by
 from clawft.wire import meta as metas
@@ -75,7 +75,7 @@ class Introduction:
         params = _encode({"_meta": about_us(version, self._capabilities)})
         probe = OutgoingRequest("server/discover", params, version)
         try:
-            answer = await self._link.request(probe, Patience("server/discover", PROBE_SECONDS))
+            answer = await self._link.request(probe, Deadline("server/discover", PROBE_SECONDS))
         except (RequestTimeout, ProtocolFailure):
             return None
         except LinkRefused as refused:
@@ -124,7 +124,7 @@ class Introduction:
             {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": self._capabilities, "clientInfo": CLIENT_INFO}
         )
         hello = OutgoingRequest("initialize", params)
-        answer = await self._link.request(hello, Patience("initialize", HANDSHAKE_SECONDS))
+        answer = await self._link.request(hello, Deadline("initialize", HANDSHAKE_SECONDS))
         if isinstance(answer, Failure):
             raise answer.read()
         peer = read_initialize(answer.result)

@@ -25,8 +25,8 @@ from clawft.errors import (
     SessionLost,
 )
 from clawft.link.base import Link, OutgoingRequest, Posting
+from clawft.link.deadline import Deadline
 from clawft.link.faults import Faults
-from clawft.link.patience import Patience
 from clawft.model import Era, Tool
 from clawft.upstream.session.introduction import Introduction, about_us
 from clawft.upstream.session.paging import FAILED_PAGE, TakePage, read_pages
@@ -107,7 +107,7 @@ class Session:
         return await self._send(self.outgoing(method, members or {}), seconds)
 
     async def _send(self, outgoing: OutgoingRequest, seconds: float) -> bytes:
-        answer = await self.link.request(outgoing, Patience(outgoing.method, seconds))
+        answer = await self.link.request(outgoing, Deadline(outgoing.method, seconds))
         if isinstance(answer, Failure):
             raise answer.read()
         return answer.result

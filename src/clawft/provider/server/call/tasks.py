@@ -24,7 +24,7 @@ from clawft.errors import (
     RequestTimeout,
 )
 from clawft.link.base import OutgoingRequest
-from clawft.link.patience import Patience
+from clawft.link.deadline import Deadline
 from clawft.link.share.large_messages import process_message
 from clawft.model import Call, Caller, Era, InputRequired, Kind, Question, Reply
 from clawft.provider.server import relay
@@ -144,7 +144,7 @@ class ForeignTasks:
 
     async def _ask(self, session: Session, method: str, members: Mapping[str, Any], caller: Caller) -> bytes:
         outgoing = session.outgoing(method, members, self.told(caller))
-        answer = await session.link.request(outgoing, Patience(method, self._spec.timeout_ms / 1000))
+        answer = await session.link.request(outgoing, Deadline(method, self._spec.timeout_ms / 1000))
         if isinstance(answer, Failure):
             raise answer.read()
         return answer.result
@@ -161,7 +161,7 @@ class ForeignTasks:
         if session.peer.era is Era.HANDSHAKE:
             return await self._call_older(call, session, members, seconds)
         outgoing = session.outgoing("tools/call", members, self.told(call.caller))
-        created = await self._create(call, session, outgoing, Patience(call.tool.name, seconds))
+        created = await self._create(call, session, outgoing, Deadline(call.tool.name, seconds))
         reply = relay.reply_of(created, stateless=True, older=call.caller.era is Era.HANDSHAKE)
         return await self.finish(call, session, created, seconds) if reply.kind is Kind.TASK else reply
 
@@ -226,14 +226,14 @@ class ForeignTasks:
             del flights[flight]
             flight.finish_questions(flights)
 
-    async def _result_older(self, call: Call, session: Session, task: bytes, patience: Patience) -> Reply:
+    async def _result_older(self, call: Call, session: Session, task: bytes, deadline: Deadline) -> Reply:
         id = tasks.read(task).task_id
         outgoing = OutgoingRequest("tasks/result", _encode({"taskId": id}))
         look = partial(self._ask, session, "tasks/get", {"taskId": id}, call.caller)
         following = news.followed(call, self._of(call.caller).interest, task, look)
         try:
             async with following if news.is_background(call) else nullcontext():
-                result = await _result(session, outgoing, patience)
+                result = await _result(session, outgoing, deadline)
             if not tasks.is_of(result, id):
                 raise ProtocolFailure("asked for the result of one task, it gave that of another")
             return await process_message(result, self._spec.name, partial(_older_reply, result))
@@ -241,9 +241,9 @@ class ForeignTasks:
             self._cancel_aside(session, id, call.caller)
             raise
 
-    async def _create(self, call: Call, session: Session, outgoing: OutgoingRequest, patience: Patience) -> bytes:
+    async def _create(self, call: Call, session: Session, outgoing: OutgoingRequest, deadline: Deadline) -> bytes:
         """A caller that leaves just now may leave a task behind: its id is awaited, to cancel it."""
-        asked = asyncio.ensure_future(_result(session, outgoing, patience))
+        asked = asyncio.ensure_future(_result(session, outgoing, deadline))
         try:
             return await asyncio.shield(asked)
         except asyncio.CancelledError:
@@ -301,8 +301,8 @@ class _Unasked:
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{question.method}: the calling agent cannot follow the task that asks")
 
 
-async def _result(session: Session, outgoing: OutgoingRequest, patience: Patience) -> bytes:
-    answer = await session.link.request(outgoing, patience)
+async def _result(session: Session, outgoing: OutgoingRequest, deadline: Deadline) -> bytes:
+    answer = await session.link.request(outgoing, deadline)
     if isinstance(answer, Failure):
         raise answer.read()
     return answer.result

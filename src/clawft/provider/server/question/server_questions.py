@@ -9,7 +9,7 @@ from typing import Any
 
 from clawft.errors import RequestTimeout
 from clawft.link.base import OutgoingRequest
-from clawft.link.patience import Patience
+from clawft.link.deadline import Deadline
 from clawft.model import Call, Caller, Era, InputRequired, SilentTalk
 from clawft.provider.server import relay
 from clawft.provider.server.progress_following import ProgressFollowing
@@ -133,7 +133,7 @@ class ServerQuestions:
             began = time.monotonic()
             outgoing = session.outgoing(method, {**members, **answers}, told)
             try:
-                return _result(await session.link.request(outgoing, Patience(method, seconds)))
+                return _result(await session.link.request(outgoing, Deadline(method, seconds)))
             finally:
                 left -= time.monotonic() - began
 

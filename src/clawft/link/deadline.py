@@ -1,7 +1,7 @@
-"""How long an answer may take: a deadline that signs of life extend, up to a hard limit.
+"""How long an answer may take: a deadline that progress extends, up to a hard limit.
 
-Nearly every request is answered long before its deadline, so a timer for each would be the dearest part of a call. One
-clock for all rings when the earliest of them is due.
+Nearly every request is answered long before its deadline, so that a timer for each would be the most expensive part of
+a call. All deadlines of one event loop share one timer, set for the earliest.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from clawft.errors import RequestTimeout
 T = TypeVar("T")
 
 
-class Patience:
-    """One request's deadline: `begin` and `end` belong to the link, the rest to whoever follows the request.
+class Deadline:
+    """The deadline of one request. The link calls `begin` and `end`; whoever follows the request calls the rest.
 
-    `extend` is for progress, `hold` and `release` for questions: while a person thinks, the server is not late.
+    `extend` is for progress. `hold` and `release` are for questions: while a person thinks, the server is not late.
     """
 
     due = inf
@@ -35,13 +35,13 @@ class Patience:
         self._hard = hard_seconds or seconds
 
     def begin(self, expire: Callable[[], object], loop: asyncio.AbstractEventLoop) -> None:
-        """`expire` is called once, when time is up. `loop` is the running one; to ask for it costs a system call."""
+        """Start the time; `expire` is called once, when it is up. `loop` is the running one: looking it up is slow."""
         clock = self._clock = _latest if _latest is not None and _latest.loop is loop else _clock_of(loop)
         now = loop.time()
         self._expire = expire
         self._until = now + self._hard
         self.due = now + self._seconds
-        if self._holds:  # a question came between two requests that share this patience
+        if self._holds:  # a question came between two requests that share this deadline
             self._held = now
             return
         clock.waiting.add(self)
@@ -49,12 +49,12 @@ class Patience:
             clock.add(self)
 
     def extend(self) -> None:
-        """A sign of life: the time runs anew, within the hard limit."""
+        """The server reports progress: start the time again, within the hard limit."""
         if self._clock is not None and not self._holds:
             self.due = min(self._clock.loop.time() + self._seconds, self._until)
 
     def hold(self) -> None:
-        """The time stands still until `release` has been called as often."""
+        """Stop the time until `release` has been called as often."""
         self._holds += 1
         if self._clock is not None and self._holds == 1:
             self._held = self._clock.loop.time()
@@ -74,26 +74,26 @@ class Patience:
             self._clock = None
 
     def left(self) -> float:
-        """Seconds until the deadline as it was at first, for whoever tries again."""
+        """Seconds until the deadline as it was set at first, for whoever tries again."""
         if self.due == inf:
             return self._seconds  # the link was lost before anything began
         return max(0.0, self._until - self._hard + self._seconds - asyncio.get_running_loop().time())
 
     def timeout(self, more: str = "") -> RequestTimeout:
-        """After how long, signs of life included. `more` is what is known of why."""
+        """The error that says after how long, extensions included. `more` is what is known of why."""
         waited = self._seconds if self.due == inf else self.due - self._until + self._hard
         whole, quiet, most = (round(seconds * 1000) for seconds in (waited, self._seconds, self._hard))
         return RequestTimeout(self._what, whole, _of_what(whole, quiet, most) + more)
 
     def ring(self) -> None:
-        """Time is up."""
+        """Called by the clock when the time is up."""
         self._clock = None
         self.expired = True
         self._expire()
 
 
 def _of_what(whole: int, quiet: int, most: int) -> str:
-    """What was configured, where it is another time than that which has passed."""
+    """Which configured time it was, where that differs from the time that has passed."""
     if whole <= quiet:
         return ""
     if whole >= most:
@@ -102,21 +102,21 @@ def _of_what(whole: int, quiet: int, most: int) -> str:
 
 
 class _Clock:
-    """Everybody who waits in one event loop, and one timer for the first of them."""
+    """All deadlines of one event loop, and one timer for the earliest of them."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self.waiting: set[Patience] = set()
+        self.waiting: set[Deadline] = set()
         self._timer: asyncio.TimerHandle | None = None
         self.rings_at = inf
 
-    def add(self, patience: Patience) -> None:
-        self.waiting.add(patience)
-        if patience.due < self.rings_at:
-            self._set(patience.due)
+    def add(self, deadline: Deadline) -> None:
+        self.waiting.add(deadline)
+        if deadline.due < self.rings_at:
+            self._set(deadline.due)
 
-    def drop(self, patience: Patience) -> None:
-        self.waiting.discard(patience)
+    def drop(self, deadline: Deadline) -> None:
+        self.waiting.discard(deadline)
 
     def _set(self, when: float) -> None:
         if self._timer is not None:
@@ -127,9 +127,9 @@ class _Clock:
     def _ring(self) -> None:
         self._timer, self.rings_at = None, inf
         now = self.loop.time()
-        for patience in [each for each in self.waiting if each.due <= now]:
-            self.waiting.discard(patience)
-            patience.ring()
+        for deadline in [each for each in self.waiting if each.due <= now]:
+            self.waiting.discard(deadline)
+            deadline.ring()
         if self.waiting:
             self._set(min(each.due for each in self.waiting))
 
@@ -138,24 +138,24 @@ _latest: _Clock | None = None
 
 
 def _clock_of(loop: asyncio.AbstractEventLoop) -> _Clock:
-    """There is hardly ever more than one loop."""
+    """The clock of this loop; a new one for a new loop, as there is hardly ever more than one."""
     global _latest  # noqa: PLW0603 - remembering the last loop's clock is what makes it cheap
     if _latest is None or _latest.loop is not loop:
         _latest = _Clock(loop)
     return _latest
 
 
-async def within(patience: Patience | None, work: Awaitable[T]) -> T:
-    """What comes of the work, or RequestTimeout when patience ends first."""
-    if patience is None:
+async def within(deadline: Deadline | None, work: Awaitable[T]) -> T:
+    """The result of `work`. Raises RequestTimeout when the deadline comes first."""
+    if deadline is None:
         return await work
     try:
         async with asyncio.timeout(None) as scope:
-            patience.begin(lambda: scope.reschedule(0), asyncio.get_running_loop())
+            deadline.begin(lambda: scope.reschedule(0), asyncio.get_running_loop())
             return await work
     except TimeoutError:
-        if not patience.expired:
+        if not deadline.expired:
             raise
-        raise patience.timeout() from None
+        raise deadline.timeout() from None
     finally:
-        patience.end()
+        deadline.end()
