@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from clawft.config.key import ConfigKey, Texts, is_http
 from clawft.policy.delegation import FLOW_SERVER, DelegationConfig, DelegationRule, Price
+from clawft.wire.shapes import members
 
 MAX_RULES = 1_000
 
@@ -106,8 +107,6 @@ def in_foreign(told: Mapping[str, Any]) -> dict[str, Any]:
 
     Read leniently, in camel or snake case: what we do not know, or cannot read, is not ours to judge.
     """
-    from clawft.config.jsonc import members  # only where another program's file is read
-
     table = members(told.get("delegation")) or members(members(told.get("tools")).get("delegation"))
     named = {_snake(name): value for name, value in table.items()}
     return {_FIELDS[name].name: value for name, value in named.items() if name in _FIELDS and _reads(name, value)}

@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import msgspec
 
-from clawft.config.jsonc import members
 from clawft.config.load import SourceLine
 from clawft.errors import InvalidConfig, did_you_mean
 from clawft.store.document import TomlDocument
 from clawft.upstream.spec import SandboxTable, ServerDescription, TokenExchange, ToolRules
 from clawft.upstream.spec_rules import SANDBOXES, WORDS
+from clawft.wire.shapes import members
 
 ALLOWING = ("allowed_tools", "allowedTools", "includeTools", "enabled_tools", "enabledTools", "tools")
 DENYING = ("denied_tools", "deniedTools", "excludeTools", "disabled_tools", "disabledTools")

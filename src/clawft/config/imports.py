@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Struct
 
 from clawft.catalog.names import RESERVED, refuse_server
-from clawft.config import jsonc
 from clawft.config.cleared_entry import cleared, not_taken_over
 from clawft.config.entry import ServerEntry, not_for, read_foreign
 from clawft.config.entry_rules import command_of, judge, program_of
@@ -21,6 +20,7 @@ from clawft.config.other_programs import OtherProgram, ServerFile, UserFolders, 
 from clawft.config.places import expanded
 from clawft.errors import ConfigError
 from clawft.upstream.spec import UpstreamSpec
+from clawft.wire.shapes import members
 
 
 class Candidate(Struct, frozen=True):
@@ -103,7 +103,7 @@ def _with_workspace(entry: Mapping[str, Any], around: UserFolders) -> Mapping[st
         "pathSeparator": os.sep,
         "/": os.sep,
     }
-    return {key: _filled(value, known) for key, value in jsonc.members(entry).items()}
+    return {key: _filled(value, known) for key, value in members(entry).items()}
 
 
 def _filled(value: object, known: Mapping[str, str], depth: int = DEEPEST_TEXT) -> object:

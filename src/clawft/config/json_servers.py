@@ -25,6 +25,7 @@ from clawft.config.load import SourceLine
 from clawft.config.places import GIVEN
 from clawft.errors import ConfigError, InvalidConfig
 from clawft.policy.delegation import FLOW_SERVER
+from clawft.wire.shapes import members
 
 _KEYS = ("mcpServers", "servers")
 _FORM = '{"mcpServers": {"name": {"command": "…"}}}'
@@ -73,19 +74,19 @@ def _misplaced(document: Mapping[str, object]) -> str:
         return "names its servers in a list, and not in an object"
     if _has_server(document):
         return "names servers outside of mcpServers"
-    other = next((key for key, group in document.items() if _has_server(jsonc.members(group))), "")
+    other = next((key for key, group in document.items() if _has_server(members(group))), "")
     return f"names servers under {other[:LONG_NAME]!r}, and not under mcpServers" if other else ""
 
 
 def _has_server(document: Mapping[str, object]) -> bool:
-    return any("command" in each or "url" in each for each in map(jsonc.members, document.values()))
+    return any("command" in each or "url" in each for each in map(members, document.values()))
 
 
 def _flow_server(document: Mapping[str, object]) -> Mapping[str, object]:
     """The server of claude-flow, from the delegation table of a file of the command line."""
-    for place in (document, jsonc.members(document.get("tools"))):
-        table = jsonc.members(place.get(DELEGATION))
-        server = jsonc.members(table.get(FLOW_KEY) or table.get("claudeFlowServer"))
+    for place in (document, members(document.get("tools"))):
+        table = members(place.get(DELEGATION))
+        server = members(table.get(FLOW_KEY) or table.get("claudeFlowServer"))
         if server:
             return {FLOW_SERVER: server}
     return {}
@@ -93,8 +94,8 @@ def _flow_server(document: Mapping[str, object]) -> Mapping[str, object]:
 
 def foreign_servers(document: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
     """`{"mcpServers": {…}}`, also under `tools`, or VS Code's `servers`; with the key they were found under."""
-    for place in (document, jsonc.members(document.get("tools"))):
+    for place in (document, members(document.get("tools"))):
         for key in _KEYS:
             if isinstance(place.get(key), dict):
-                return key, jsonc.members(place[key])
+                return key, members(place[key])
     return "", {}

@@ -1,7 +1,7 @@
 """JSON as editors write it: comments and trailing commas are forgiven, a mistake is named with its line. Pure."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 import msgspec
@@ -78,8 +78,3 @@ def _find_key(content: bytes, key: bytes, at: int) -> int:
     while at >= 0 and not colon.match(content, at + len(key)):
         at = content.find(key, at + 1)
     return at
-
-
-def members(value: object) -> Mapping[str, Any]:
-    """The object, or an empty one for anything else."""
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 
 from clawft.builtin.start_server import WaitingServer
-from clawft.config.jsonc import members
 from clawft.config.layers import FoundServer, Sources
 from clawft.config.scripts import code, digest, digest_of, digests, read_pinned, scripts
 from clawft.config.secrecy import masked_values, read_url, read_words, told_by_digest
@@ -27,6 +26,7 @@ from clawft.policy.launch import loaders
 from clawft.policy.pin import ShownText, pin, read_shown
 from clawft.sandbox.pinned_file import PinnedFile, stamp
 from clawft.upstream.spec import UpstreamSpec
+from clawft.wire.shapes import members
 
 MISSING = "there is no such program"
 NOTHING: Mapping[str, str] = {}

@@ -12,13 +12,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from clawft.catalog.names import refuse_server
-from clawft.config import jsonc
 from clawft.config.entry import ServerEntry
 from clawft.config.entry_rules import judge
 from clawft.config.load import SourceLine
 from clawft.errors import ConfigError, InvalidConfig
 from clawft.store.document import KeyPath
 from clawft.upstream.spec import UpstreamSpec
+from clawft.wire.shapes import members
 from clawft.wire.strings import clipped
 
 MAX_SERVERS = 1_000
@@ -107,7 +107,7 @@ class Layer(Struct, frozen=True):
 
 def is_required(table: object, layer: Layer) -> bool:
     """Whether the program must not start without this server. A workspace cannot demand that."""
-    return not layer.is_workspace and jsonc.members(table).get("required") is True
+    return not layer.is_workspace and members(table).get("required") is True
 
 
 def judged(

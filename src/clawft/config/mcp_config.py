@@ -9,6 +9,7 @@ from clawft.config import jsonc, load
 from clawft.config.delegation import in_foreign
 from clawft.config.entry import names_in
 from clawft.config.places import GIVEN, expanded, is_json, no_such_file
+from clawft.wire.shapes import members
 
 
 def delegation_in(texts: Sequence[str]) -> dict[str, Any]:
@@ -23,7 +24,7 @@ def allowed_in(texts: Sequence[str]) -> dict[str, Any]:
     """`allowed_tools`, beside the servers or with them under `tools`: of all tools there are. The last one counts."""
     told: dict[str, Any] = {}
     for document in _documents(texts):
-        for place in (document, jsonc.members(document.get("tools"))):
+        for place in (document, members(document.get("tools"))):
             for key in ("allowed_tools", "allowedTools"):
                 if (globs := names_in(place.get(key))) is not None:
                     told["tools.allow"] = globs

@@ -17,6 +17,7 @@ from clawft.config import jsonc, load
 from clawft.config.entry import names_in
 from clawft.config.json_servers import foreign_servers
 from clawft.store.document import parse
+from clawft.wire.shapes import members
 
 CLAUDE_FILE = ".claude.json"
 
@@ -69,7 +70,7 @@ def read_told(file: Path) -> Mapping[str, Any]:
 
 def _usual(told: Mapping[str, Any], around: UserFolders) -> Entries:
     for name, entry in foreign_servers(told)[1].items():
-        yield name, jsonc.members(entry)
+        yield name, members(entry)
 
 
 def _claude_code(told: Mapping[str, Any], around: UserFolders) -> Entries:
@@ -89,7 +90,7 @@ def _of_claude_project(told: Mapping[str, Any], around: UserFolders) -> Entries:
 
 
 def _project(told: Mapping[str, Any], around: UserFolders) -> Mapping[str, Any]:
-    return jsonc.members(jsonc.members(told.get("projects")).get(str(around.workspace)))
+    return members(members(told.get("projects")).get(str(around.workspace)))
 
 
 def _names_off(told: Mapping[str, Any]) -> set[str]:
@@ -103,12 +104,12 @@ def _without(off: Container[str], entries: Entries) -> Entries:
 
 
 def _codex(told: Mapping[str, Any], around: UserFolders) -> Entries:
-    for name, table in jsonc.members(told.get("mcp_servers")).items():
-        entry = jsonc.members(table)
-        headers = {**jsonc.members(entry.get("http_headers")), **_variables(entry.get("env_http_headers"))}
+    for name, table in members(told.get("mcp_servers")).items():
+        entry = members(table)
+        headers = {**members(entry.get("http_headers")), **_variables(entry.get("env_http_headers"))}
         if isinstance(token := entry.get("bearer_token_env_var"), str):
             headers["Authorization"] = f"Bearer ${{{token}}}"
-        env = {**{each: f"${{{each}}}" for each in _named(entry.get("env_vars"))}, **jsonc.members(entry.get("env"))}
+        env = {**{each: f"${{{each}}}" for each in _named(entry.get("env_vars"))}, **members(entry.get("env"))}
         seconds = entry.get("tool_timeout_sec")
         timeout = seconds * 1000 if isinstance(seconds, int | float) else None
         yield name, {**entry, "headers": headers, "env": env, "timeout": timeout}
@@ -117,17 +118,17 @@ def _codex(told: Mapping[str, Any], around: UserFolders) -> Entries:
 def _named(value: object) -> list[str]:
     """Those of a list: each a text, or a table with a name."""
     each = cast("list[object]", value) if isinstance(value, list) else []
-    return names_in([jsonc.members(one).get("name", one) for one in each]) or []
+    return names_in([members(one).get("name", one) for one in each]) or []
 
 
 def _variables(headers: object) -> dict[str, str]:
-    told = jsonc.members(headers).items()
+    told = members(headers).items()
     return {name: f"${{{variable}}}" for name, variable in told if isinstance(variable, str)}
 
 
 def _gemini(told: Mapping[str, Any], around: UserFolders) -> Entries:
     """Variables are written `$NAME`, too; which servers may run at all stands beside them."""
-    rules = jsonc.members(told.get("mcp"))
+    rules = members(told.get("mcp"))
     allowed, excluded = names_in(rules.get("allowed")), names_in(rules.get("excluded")) or []
     servers = dict(_usual(told, around))
     off = {name for name in servers if name in excluded or (allowed is not None and name not in allowed)}
@@ -138,7 +139,7 @@ def _gemini(told: Mapping[str, Any], around: UserFolders) -> Entries:
 
 
 def _all_braced(table: object) -> dict[str, object]:
-    return {name: _braced(value) for name, value in jsonc.members(table).items()}
+    return {name: _braced(value) for name, value in members(table).items()}
 
 
 def _braced(value: object) -> object:
@@ -146,8 +147,8 @@ def _braced(value: object) -> object:
 
 
 def _zed(told: Mapping[str, Any], around: UserFolders) -> Entries:
-    for name, entry in jsonc.members(told.get("context_servers")).items():
-        yield name, jsonc.members(entry)
+    for name, entry in members(told.get("context_servers")).items():
+        yield name, members(entry)
 
 
 def _at(read: Reader, *parts: str) -> Files:

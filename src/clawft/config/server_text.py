@@ -12,10 +12,10 @@ from typing import Any, cast
 
 import msgspec
 
-from clawft.config.jsonc import members
 from clawft.errors import ConfigError, InvalidConfig
 from clawft.store.document import TomlDocument, parse
 from clawft.upstream.spec import UpstreamSpec
+from clawft.wire.shapes import members
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 

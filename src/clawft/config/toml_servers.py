@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from clawft.config import jsonc, load
+from clawft.config import load
 from clawft.config.entry import ServerEntry, read_own
 from clawft.config.layers import (
     DELEGATION,
@@ -27,6 +27,7 @@ from clawft.config.load import SourceLine, exposed
 from clawft.errors import ConfigError, InvalidConfig, did_you_mean
 from clawft.policy.delegation import FLOW_SERVER
 from clawft.store.document import KeyPath, TomlDocument
+from clawft.wire.shapes import members
 
 
 def read_single_file(file: Path, layer: Layer) -> Iterator[EntryOutcome]:
@@ -34,7 +35,7 @@ def read_single_file(file: Path, layer: Layer) -> Iterator[EntryOutcome]:
     document = (exposed(file) if layer.scope is Scope.USER else None) or _document(file)
     if isinstance(document, ConfigError):
         yield file.stem, RefusedServer(document, str(file))
-    elif document is not None and jsonc.members(document.tables.get(TABLE)):
+    elif document is not None and members(document.tables.get(TABLE)):
         yield file.stem, RefusedServer(_table_of_servers(document), str(file))
     elif document is not None:
         given = document.tables.get("name")
@@ -59,7 +60,7 @@ def read_settings_file(file: Path, layer: Layer) -> Iterator[EntryOutcome]:
         document = exposed(file) or document
     yield from _read_tables(document, file, layer)
     if isinstance(document, TomlDocument):
-        table = jsonc.members(jsonc.members(document.tables.get(DELEGATION)).get(FLOW_KEY))
+        table = members(members(document.tables.get(DELEGATION)).get(FLOW_KEY))
         if table:
             yield FLOW_SERVER, _outcome_of(FLOW_SERVER, table, document, (DELEGATION, FLOW_KEY), layer)
 
@@ -74,7 +75,7 @@ def _read_tables(document: TomlDocument | ConfigError | None, file: Path, layer:
         origin = SourceLine(document.file, document.line_of((TABLE,)))
         wrong = InvalidConfig(f"{origin}: {TABLE} must be a table", hint=f"write [{TABLE}.NAME] and its keys below it")
         yield str(file), RefusedServer(wrong, str(file))
-    servers = jsonc.members(document.tables.get(TABLE))
+    servers = members(document.tables.get(TABLE))
     if len(servers) > MAX_SERVERS:
         yield str(file), RefusedServer(too_many_servers(file), str(file))
         return

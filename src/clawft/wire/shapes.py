@@ -5,10 +5,10 @@ that is. So what need not be there and is wrong is left out. Members that nobody
 know them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
@@ -35,6 +35,11 @@ class ItemDescription(Struct, gc=False, rename="camel", kw_only=True):
 
 
 MAX_FLAW_CHARS = 200
+
+
+def members(value: object) -> Mapping[str, Any]:
+    """The members of a JSON object; none of anything else."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def flaw(wrong: Exception) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -42,12 +41,12 @@ from clawft.link.http_out.answer import (
 from clawft.link.http_out.client import ASIDE_SECONDS, ClientLink, close_client, open_client
 from clawft.link.http_out.events import EVENTS, MAX_RETRY_SECONDS, StreamPlace, events_of
 from clawft.link.http_out.exchange import ClientExchange
+from clawft.link.http_out.http_session import HttpSession
 from clawft.link.http_out.messages import Messages
 from clawft.link.http_out.notice_stream import NoticeStream
 from clawft.link.share.turns import LinkSender
 from clawft.wire.correlate import OpenRequests
 from clawft.wire.framing import DEFAULT_LIMIT
-from clawft.wire.headers import encode_value
 from clawft.wire.jsonrpc import writing
 from clawft.wire.jsonrpc.messages import Failure, Response
 
@@ -55,9 +54,9 @@ if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: onl
     from aiohttp import ClientResponse, ClientSession
 
 RESUME_SECONDS = 0.05
-"""We stay away from a stream at least so long, whatever the server says."""
+"""The least pause before a stream is resumed, whatever the server says."""
 MAX_RESUMES = 10
-"""How often we come back to a stream that has nothing new; one with news may send us away for ever."""
+"""How often a stream is resumed that brings nothing new. One that does may be resumed without end."""
 
 REPEATABLE = frozenset(
     {
@@ -65,11 +64,7 @@ REPEATABLE = frozenset(
         *("tools/list", "prompts/list", "resources/list", "resources/templates/list"),
     }
 )
-"""Methods that change nothing, however often they are received."""
-
-ACCEPT = "application/json, text/event-stream"
-
-_SESSION_ID = re.compile(r"[\x21-\x7e]*")
+"""Methods that change nothing at the server, and may be sent twice."""
 
 T = TypeVar("T")
 
@@ -91,8 +86,7 @@ class HttpLink(ClientLink):
     ) -> None:
         super().__init__(url, headers, credentials, name=name, limit=limit, proxy=proxy)
         self._ids: OpenRequests[None] = OpenRequests(before_first_id())
-        self._session_id = ""
-        self._revision = ""
+        self._session = HttpSession(self._url, self._configured)
         self._listening = NoticeStream(self._url)
         self._gone = False
         self._sender = LinkSender()
@@ -109,7 +103,7 @@ class HttpLink(ClientLink):
 
     def settled(self, revision: str) -> None:
         super().settled(revision)
-        self._revision = revision
+        self._session.revision = revision
 
     # ── sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -122,7 +116,7 @@ class HttpLink(ClientLink):
             return await within(deadline, self._request(id, outgoing))
         except (asyncio.CancelledError, RequestTimeout) as ended:
             if not outgoing.revision and outgoing.method != "initialize":
-                self._aside(writing.cancelled(b"%d" % id, said_beside(ended)))
+                self._send_soon(writing.cancelled(b"%d" % id, said_beside(ended)))
             raise
         except (SessionLost, NeedsAuth) as gone:
             self._lose(gone)
@@ -135,7 +129,7 @@ class HttpLink(ClientLink):
             self._ids.close(id)
 
     def _lose(self, error: LinkError) -> None:
-        """Nothing we could send will be served any more. Said once."""
+        """Tell, once, that the server will serve nothing more on this link."""
         if not self._gone and self._client is not None:
             self._gone = True
             self._lost(error)
@@ -144,7 +138,7 @@ class HttpLink(ClientLink):
         return await self._repeated(outgoing.method in REPEATABLE, partial(self._ask, id, outgoing))
 
     async def _repeated(self, harmless: bool, send: Callable[[], Awaitable[T]]) -> T:
-        """Once more, where the connection it was sent on was just being closed; the next one is new, see `idle`."""
+        """Send again if the connection was just being closed by the server; the next one is new, see `idle`."""
         try:
             return await send()
         except LinkClosed as closed:
@@ -162,40 +156,34 @@ class HttpLink(ClientLink):
                 is_error = response.status >= NO_ANSWER_STATUS
                 answer = self._messages.answer(id, await self._read(id, response), refused=is_error)
             if outgoing.method == "initialize" and isinstance(answer, Response):
-                self._session_id = self._read_session_id(response)
+                self._session.read_id(response)
             return answer
 
-    def _read_session_id(self, response: ClientResponse) -> str:
-        id = response.headers.get("Mcp-Session-Id", "")
-        if _SESSION_ID.fullmatch(id):
-            return id
-        raise LinkClosed(f"{self._url} gave us a session id of other characters than the visible ones of ASCII")
-
     async def notify(self, method: str, params: bytes = b"") -> None:
-        await self._post_aside(writing.notification(method, params))
+        await self._send_quietly(writing.notification(method, params))
         if method == "notifications/initialized":
             await self._listening.start(self._listen_once, self._lose)
 
     async def answer(self, message: bytes) -> None:
-        await self._post_aside(message)
+        await self._send_quietly(message)
 
-    def _aside(self, message: bytes) -> None:
-        """Send it while whoever caused it is already leaving."""
-        task = asyncio.get_running_loop().create_task(self._post_aside(message))
+    def _send_soon(self, message: bytes) -> None:
+        """Send it in a task of its own: whoever caused it does not wait."""
+        task = asyncio.get_running_loop().create_task(self._send_quietly(message))
         self._goodbyes.add(task)
         task.add_done_callback(self._goodbyes.discard)
 
-    async def _post_aside(self, message: bytes) -> None:
-        """A message without an answer: an error status is noted, not raised into whatever call is running."""
+    async def _send_quietly(self, message: bytes) -> None:
+        """Send a message that has no answer. An error status is noted, and not raised into a running call."""
         try:
             async with asyncio.timeout(ASIDE_SECONDS):
-                await self._repeated(True, partial(self._say, message))
+                await self._repeated(True, partial(self._post_once, message))
         except LinkError as failed:
             self._note(f"{self._url} took no notification: {failed}")
         except TimeoutError:
             self._note(f"{self._url} took no notification within {ASIDE_SECONDS:g} s")
 
-    async def _say(self, message: bytes) -> None:
+    async def _post_once(self, message: bytes) -> None:
         async with self._post(message, None) as response:
             if response.status >= NO_ANSWER_STATUS:
                 self._note(f"{self._url} answered a notification with status {response.status}")
@@ -205,22 +193,7 @@ class HttpLink(ClientLink):
         log.warning("%s", refused)
 
     def _post(self, body: bytes, outgoing: OutgoingRequest | None) -> ClientExchange:
-        return self._exchange(self._open_client(), "POST", self._target, self._headers(outgoing), body)
-
-    def _headers(self, outgoing: OutgoingRequest | None) -> dict[str, str]:
-        headers = {**self._configured, "Content-Type": "application/json", "Accept": ACCEPT}
-        if outgoing is not None and outgoing.revision:
-            headers["MCP-Protocol-Version"] = outgoing.revision
-            headers["Mcp-Method"] = outgoing.method
-            if outgoing.name:
-                headers["Mcp-Name"] = encode_value(outgoing.name)
-            headers.update(outgoing.mirrored)
-            return headers
-        if self._revision:
-            headers["MCP-Protocol-Version"] = self._revision
-        if self._session_id:
-            headers["Mcp-Session-Id"] = self._session_id
-        return headers
+        return self._exchange(self._open_client(), "POST", self._target, self._session.headers(outgoing), body)
 
     def _open_client(self) -> ClientSession:
         if self._client is None or self._client.closed:
@@ -230,26 +203,26 @@ class HttpLink(ClientLink):
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _check(self, response: ClientResponse) -> None:
-        """What a status means. An error status with a JSON-RPC error in its body is an answer like any other."""
+        """Raise what the status means. With a JSON-RPC error in its body it is an answer like any other."""
         if response.status < NO_ANSWER_STATUS:
             return
         if response.status == 401:
             raise self._needs_auth(response)
-        if response.status == 404 and self._session_id and response.content_type != "application/json":
+        if response.status == 404 and self._session.id and response.content_type != "application/json":
             raise forgotten(self._url)
         if response.content_type != "application/json" or response.status == 403 or "Location" in response.headers:
             raise await self._refused(response)
 
     async def _refused(self, response: ClientResponse) -> LinkError:
-        """What a status means without an answer. Of 400 it may be that the session is gone."""
+        """What an error status means whose body is no answer. A 400 may mean that the session is gone."""
         said = await excerpt(response)
-        is_doubtful = response.status == BAD_REQUEST and self._session_id and names_session(said)
+        is_doubtful = response.status == BAD_REQUEST and self._session.id and names_session(said)
         if is_doubtful and await self._is_forgotten():
             return forgotten(self._url)
         return refusal(self._url, response.status, said)
 
     async def _is_forgotten(self) -> bool:
-        """One bad request is no lost session, whatever the server says of it: it would take a ping."""
+        """Whether a ping is refused, too: one bad request proves no lost session, whatever the server says of it."""
         id = self._ids.open(None)
         try:
             async with asyncio.timeout(ASIDE_SECONDS), self._post(writing.request(id, "ping"), None) as response:
@@ -262,7 +235,7 @@ class HttpLink(ClientLink):
 
     async def _read(self, id: int, response: ClientResponse) -> bytes:
         body = await read_body(self._url, response, self._limit, self._sender)
-        is_doubtful = self._session_id and is_lost_session(response.status, body, id)
+        is_doubtful = self._session.id and is_lost_session(response.status, body, id)
         if is_doubtful and (response.status == NOT_FOUND or await self._is_forgotten()):
             raise forgotten(self._url)
         if response.status >= NO_ANSWER_STATUS and not is_failure(body):
@@ -270,12 +243,12 @@ class HttpLink(ClientLink):
         return body
 
     async def _answer_in_stream(self, id: int, response: ClientResponse, *, resumable: bool) -> Response | Failure:
-        """Read until our answer comes; come back to the stream where the server sends us away for a while."""
+        """Read the stream until our answer comes, and resume it where the server closes it before that."""
         place = StreamPlace()
         answer = await self._read_stream(id, response, place)
         idle = 0
         while answer is None and resumable and place.last_id and idle < MAX_RESUMES:
-            await self._stay_away(min(max(place.retry_seconds, RESUME_SECONDS), MAX_RETRY_SECONDS))
+            await self._wait_to_resume(min(max(place.retry_seconds, RESUME_SECONDS), MAX_RETRY_SECONDS))
             before = place.news
             answer = await self._resume(id, place)
             idle = 0 if place.news > before else idle + 1
@@ -284,15 +257,15 @@ class HttpLink(ClientLink):
             raise LinkClosed(f"{self._url} ended the stream without an answer{_in_vain(idle)}")
         return answer
 
-    async def _stay_away(self, seconds: float) -> None:
-        """Raises LinkClosed if there is nothing to come back to."""
+    async def _wait_to_resume(self, seconds: float) -> None:
+        """Wait before resuming. Raises LinkClosed if the link is closed meanwhile."""
         await asyncio.wait({self._closed}, timeout=seconds)
         self._open_client()
 
     async def _resume(self, id: int, place: StreamPlace) -> Response | Failure | None:
-        headers = {**self._headers(None), "Accept": EVENTS, "Last-Event-ID": place.last_id}
+        headers = self._session.stream_headers(place.last_id)
         async with self._exchange(self._open_client(), "GET", self._target, headers, None) as response:
-            if response.status == 404 and self._session_id:
+            if response.status == 404 and self._session.id:
                 raise forgotten(self._url)
             if response.status >= NO_ANSWER_STATUS:
                 raise await self._refused(response)
@@ -301,7 +274,7 @@ class HttpLink(ClientLink):
     async def _read_stream(
         self, id: int | None, response: ClientResponse, place: StreamPlace
     ) -> Response | Failure | None:
-        """Everything on the stream; ends with the answer to `id`, or None when the stream does, well or not."""
+        """Read the stream up to the answer to `id`; None if the stream ends without it."""
         async for event in events_of(response, self._limit, self._received.throttle, self._sender):
             place.note(event)
             began = time.monotonic()
@@ -313,13 +286,11 @@ class HttpLink(ClientLink):
         return None
 
     async def _listen_once(self, place: StreamPlace) -> bool:
-        """The stream for what belongs to no request, to its end; False if there is none."""
-        headers = {**self._headers(None), "Accept": EVENTS}
-        if place.last_id:
-            headers["Last-Event-ID"] = place.last_id
+        """Read the stream for messages that belong to no request, to its end; False if the server has none."""
+        headers = self._session.stream_headers(place.last_id)
         async with self._exchange(self._open_client(), "GET", self._target, headers, None) as response:
             self._listening.heard_of.set()
-            if self._session_id and place.was_open and await self._is_gone(response):  # else there is no such stream
+            if self._session.id and place.was_open and await self._is_gone(response):  # else there is no such stream
                 raise forgotten(self._url)
             if response.status >= NO_ANSWER_STATUS or response.content_type != EVENTS:
                 return False
@@ -328,7 +299,7 @@ class HttpLink(ClientLink):
         return True
 
     async def _is_gone(self, response: ClientResponse) -> bool:
-        """The session, by what is said to whoever wants to hear of it."""
+        """Whether the answer to a GET says that the session is gone."""
         if response.status == BAD_REQUEST:
             return names_session(await response.content.read(EXCERPT))
         return response.status == NOT_FOUND
@@ -347,19 +318,19 @@ class HttpLink(ClientLink):
         leaving = {*self._goodbyes, asyncio.get_running_loop().create_task(self._say_goodbye(client))}
         await close_client(client, leaving)
         self._messages.let_go()
-        self._lost = _unheard  # who hears us holds us, too
+        self._lost = _ignore_loss  # a cycle would keep the link in memory
 
     async def _say_goodbye(self, client: ClientSession) -> None:
-        if not self._session_id or self._gone:
+        if not self._session.id or self._gone:
             return
         try:
-            async with self._exchange(client, "DELETE", self._target, self._headers(None), None):
+            async with self._exchange(client, "DELETE", self._target, self._session.headers(), None):
                 pass
         except LinkError:
             log.debug("%s did not take our goodbye", self._url)
 
 
-def _unheard(error: LinkError) -> None:
+def _ignore_loss(error: LinkError) -> None:
     pass
 
 

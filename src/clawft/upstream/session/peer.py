@@ -12,6 +12,7 @@ from clawft.wire import meta as metas
 from clawft.wire import parts
 from clawft.wire.jsonrpc.messages import UNREAD, Failure
 from clawft.wire.revisions import HANDSHAKE, REVISIONS, STATELESS
+from clawft.wire.shapes import members
 from clawft.wire.strings import clipped
 
 MAX_HELLO_BYTES = 1024 * 1024
@@ -43,7 +44,7 @@ class Peer(Struct, frozen=True):
 
     def declares(self, capability: str, feature: str) -> bool:
         """`declares("resources", "subscribe")`: a part of a capability that a server may have or not."""
-        return _mapping(self.capabilities.get(capability)).get(feature) is True
+        return members(self.capabilities.get(capability)).get(feature) is True
 
     @property
     def is_gateway(self) -> bool:
@@ -60,12 +61,12 @@ class Peer(Struct, frozen=True):
         """Can a call become a task there: by the extension, or in the way of 2025-11-25?"""
         if self.era is Era.STATELESS:
             return metas.TASKS in self.extensions
-        requests = _mapping(_mapping(self.capabilities.get("tasks")).get("requests"))
-        return "call" in _mapping(requests.get("tools"))
+        requests = members(members(self.capabilities.get("tasks")).get("requests"))
+        return "call" in members(requests.get("tools"))
 
     @property
     def extensions(self) -> Mapping[str, Any]:
-        return _mapping(self.capabilities.get("extensions"))
+        return members(self.capabilities.get("extensions"))
 
 
 class InputRequest(Struct):
@@ -162,7 +163,7 @@ def read_discover(result: bytes) -> Peer:
         raise ProtocolFailure(f"the answer to server/discover names no version like {STATELESS[-1]}")
     if "resultType" not in told:
         raise ProtocolFailure("the answer to server/discover has no resultType")
-    return _peer(Era.STATELESS, mutual, told, _mapping(told.get("_meta")).get(metas.SERVER))
+    return _peer(Era.STATELESS, mutual, told, members(told.get("_meta")).get(metas.SERVER))
 
 
 def read_initialize(result: bytes) -> Peer:
@@ -185,8 +186,8 @@ def _peer(era: Era, revision: str, told: Mapping[str, Any], info: object) -> Pee
     return Peer(
         era,
         revision,
-        capabilities=_mapping(told.get("capabilities")),
-        server_info={key: clipped(str(value), MAX_INFO_CHARS) for key, value in _mapping(info).items()},
+        capabilities=members(told.get("capabilities")),
+        server_info={key: clipped(str(value), MAX_INFO_CHARS) for key, value in members(info).items()},
         instructions=instructions if isinstance(instructions, str) else "",
     )
 
@@ -199,7 +200,7 @@ def supported_by(failure: Failure) -> str | None:
         return None
     if error.error_code != UNSUPPORTED_REVISION:
         return None
-    offered = _strings(_mapping(error.error_data).get("supported"))
+    offered = _strings(members(error.error_data).get("supported"))
     if offered and not REVISIONS.keys() & offered:
         raise ProtocolFailure(f"the server speaks {', '.join(offered)}, we speak {', '.join(REVISIONS)}")
     return _mutual(offered)
@@ -212,7 +213,3 @@ def _mutual(offered: list[str]) -> str | None:
 def _strings(value: object) -> list[str]:
     items = cast("list[object]", value) if isinstance(value, list) else []
     return [item for item in items if isinstance(item, str)]
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

@@ -26,6 +26,7 @@ from clawft.provider.server.question.urls import MAX_URLS
 from clawft.store.concealed_secrets import conceal, without_resolved
 from clawft.upstream.session.session import BAD_REQUEST
 from clawft.upstream.spec import EVERYTHING, UpstreamSpec
+from clawft.wire.shapes import members
 from clawft.wire.visible import make_visible, visible_text
 
 DATA_CHARS = 1_000
@@ -68,14 +69,14 @@ def passed_on(server: str, error: JsonRpcFailure) -> JsonRpcFailure | MissingCap
 
 def lacking(server: str, error: JsonRpcFailure) -> MissingCapability:
     """What we declared to the server is what the agent declared to us: so it is the agent that lacks something."""
-    required = _mapping(_mapping(error.error_data).get("requiredCapabilities"))
+    required = members(members(error.error_data).get("requiredCapabilities"))
     said = visible_text(f"{conceal(error.message)}{_capability(error.error_data)}")
     return MissingCapability(f"{server}: {said}", required=required)
 
 
 def withheld(spec: UpstreamSpec, error: JsonRpcFailure) -> ExecutionFailed | None:
     """The agent may well have declared it: then it is the configuration that keeps it from the server."""
-    required = _mapping(_mapping(error.error_data).get("requiredCapabilities"))
+    required = members(members(error.error_data).get("requiredCapabilities"))
     kept = [kind for kind in EVERYTHING if kind in required and kind not in spec.asks]
     if not kept:
         return None
@@ -85,8 +86,8 @@ def withheld(spec: UpstreamSpec, error: JsonRpcFailure) -> ExecutionFailed | Non
 
 def contradicted(server: str, error: JsonRpcFailure, told: Mapping[str, Any]) -> ExecutionFailed | None:
     """It was `told` that the agent has all it says is missing: then it is the server that is wrong."""
-    required = _mapping(_mapping(error.error_data).get("requiredCapabilities"))
-    if not required or any(kind not in told or _mapping(ways).keys() - told[kind] for kind, ways in required.items()):
+    required = members(members(error.error_data).get("requiredCapabilities"))
+    if not required or any(kind not in told or members(ways).keys() - told[kind] for kind, ways in required.items()):
         return None
     needed = ", ".join(name for kind, ways in required.items() for name in _spelled(kind, ways))
     said = visible_text(f"{conceal(error.message)}; it says that it needs {needed}, and was told that the agent has it")
@@ -102,14 +103,14 @@ def _data(data: object) -> str:
 
 def _urls(data: object) -> str:
     """Never opened by us: the person decides."""
-    asked = _mapping(data).get("elicitations")
+    asked = members(data).get("elicitations")
     items = cast("list[object]", asked)[:MAX_URLS] if isinstance(asked, list) else []
-    places = [str(url) for item in items if is_web_address(url := _mapping(item).get("url"))]
+    places = [str(url) for item in items if is_web_address(url := members(item).get("url"))]
     return f"; open {' and '.join(places)} in a browser, then call again" if places else _data(data)
 
 
 def _capability(data: object) -> str:
-    required = _mapping(_mapping(data).get("requiredCapabilities"))
+    required = members(members(data).get("requiredCapabilities"))
     needed = [name for kind, ways in required.items() for name in _spelled(kind, ways)]
     return (
         f"; the tool needs {', '.join(needed) or 'something of the client'}, which the calling agent has not declared"
@@ -118,16 +119,12 @@ def _capability(data: object) -> str:
 
 def _spelled(kind: str, ways: object) -> list[str]:
     """An agent that fills in forms has not said that it opens addresses: `elicitation.url`."""
-    return [f"{kind}.{way}" for way in _mapping(ways)] or [kind]
+    return [f"{kind}.{way}" for way in members(ways)] or [kind]
 
 
 def _ours(data: object) -> str:
     """These describe the request we made, not the one we were given."""
     return f"; clawft and the server disagree about the protocol{_data(data)}"
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
 
 _EXPLAINED = {

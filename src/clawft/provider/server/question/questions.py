@@ -15,7 +15,7 @@ from clawft.upstream.spec import Asks, UpstreamSpec
 from clawft.wire.answers import can_answer
 from clawft.wire.foreign_lines import said_by
 from clawft.wire.meta import ASKING_SERVER, HOP, QUESTION_KEY
-from clawft.wire.shapes import flaw
+from clawft.wire.shapes import flaw, members
 
 QuestionMethod = Literal["elicitation/create", "sampling/createMessage", "roots/list"]
 
@@ -56,7 +56,7 @@ def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller,
         told = _elicitation(spec.name, told, agent, visit)
     elif kind == "sampling":
         told = _sampling(told, agent)
-        told = {**told, "_meta": {**_mapping(told.get("_meta")), ASKING_SERVER: spec.name}}
+        told = {**told, "_meta": {**members(told.get("_meta")), ASKING_SERVER: spec.name}}
     return Question(cast("QuestionMethod", method), told)
 
 
@@ -89,7 +89,7 @@ def without_hop(told: Mapping[str, Any]) -> dict[str, Any]:
     """A question, or an answer, without what was for us: its progress token means nothing to the other side, and who
     asks is for us to say.
     """
-    meta = {key: value for key, value in _mapping(told.get("_meta")).items() if key not in _HOP}
+    meta = {key: value for key, value in members(told.get("_meta")).items() if key not in _HOP}
     rest = {key: value for key, value in told.items() if key != "_meta"}
     return {**rest, "_meta": meta} if meta else rest
 
@@ -115,7 +115,7 @@ def _sampling(params: dict[str, Any], agent: Caller) -> dict[str, Any]:
     """A model that cannot be given tools answers without them, unless it has to use one or is told that it did."""
     if agent.capabilities.sampling_tools:
         return params
-    if _mapping(params.get("toolChoice")).get("mode") == "required" or _tells_of_tools(params):
+    if members(params.get("toolChoice")).get("mode") == "required" or _tells_of_tools(params):
         raise JsonRpcFailure(METHOD_NOT_FOUND, "the calling agent has not declared that its model can use tools")
     return {key: value for key, value in params.items() if key not in _TOOLS}
 
@@ -134,7 +134,7 @@ def _blocks(content: object) -> Sequence[Mapping[str, Any]]:
 
 def key_of(question: Question) -> str:
     """What the tool itself calls its question, where a clawft behind us has told."""
-    key = _mapping(question.params.get("_meta")).get(QUESTION_KEY)
+    key = members(question.params.get("_meta")).get(QUESTION_KEY)
     return key if isinstance(key, str) and 0 < len(key) <= MAX_KEY_CHARS else ""
 
 
@@ -164,7 +164,3 @@ def refuse_unless_able(agent: Caller, question: Question) -> None:
 def cannot(question: Question) -> str:
     mode = " by URL" if question.params.get("mode") == "url" else ""
     return f"the calling agent has not declared that it can answer {question.method}{mode}"
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
