@@ -38,7 +38,7 @@ from clawft.wire.visible import make_visible
 
 MAX_REMEMBERED = 1_024
 MAX_REMEMBERED_BYTES = 4_096
-"""Definitions that are remembered as agents get them, and how long each may be."""
+"""How many rendered tool definitions are remembered, and how long each may be."""
 
 _encode = msgspec.json.encode
 
@@ -54,7 +54,7 @@ def check_method(method: str, caller: Caller) -> None:
 
 
 class _List(Struct, frozen=True):
-    """How a list is made: what is on it, and each item's bytes. Only those of one page are made at a time."""
+    """How one of the lists is made. Items are rendered page by page."""
 
     member: str
     items: Callable[[Gateway, Caller], Sequence[Any]]
@@ -82,11 +82,11 @@ def _rendered_tool(wire: bytes, name: str, task: TaskSupport, revision: str) -> 
 
 
 _remembered_tool = lru_cache(maxsize=MAX_REMEMBERED)(_rendered_tool)
-"""Where servers come up one by one a list is made again for each, and most of it is as it was."""
+"""While servers start one by one the list is made again for each, and most of it is unchanged."""
 
 
 def _with_execution(wire: bytes, task: TaskSupport, revision: Revision) -> bytes:
-    """Where tasks are part of the protocol a definition says whether its tool can be one."""
+    """In the revision that has tasks in its core, the definition says whether its tool can be one."""
     if not revision.core_tasks or task == "forbidden" or b'"execution"' in wire:
         return wire
     told = b"required" if task == "required" else b"optional"
@@ -118,7 +118,7 @@ LISTS = {
 
 
 def audience_of(caller: Caller) -> tuple[Hashable, ...]:
-    """All that a list, or its form, depends on."""
+    """Everything about the caller that a list, or its form, depends on."""
     return caller.grant, caller.revision, caller.agent, caller.principal, caller.proof
 
 
@@ -148,9 +148,9 @@ def list_page(
 async def page_soon(
     gateway: Gateway, caller: Caller, method: str, params: bytes, finish: Callable[[bytes], bytes] = bytes
 ) -> bytes:
-    """One page of a list. Who begins it waits a moment for what is on its way; who reads on has waited.
+    """One page of a list. The first page waits a moment for what is pending.
 
-    What is only one person's may have gone since, and comes back for each page.
+    A person's own tools may have been dropped since the first page, so for them every page waits.
     """
     if gateway.pending.has_any(caller) and (caller.proof or read_cursor(params) is None):
         await gateway.pending.wait_for_lists(caller)
@@ -161,7 +161,7 @@ async def page_soon(
 
 
 class CallTarget(Struct, frozen=True, gc=False):
-    """What tools/call, prompts/get and resources/read have in common: a name, arguments, and the answers of a retry."""
+    """The parameters of tools/call, prompts/get and resources/read: a name, arguments, and the answers of a retry."""
 
     method: str
     name: str
@@ -170,9 +170,9 @@ class CallTarget(Struct, frozen=True, gc=False):
     responses: dict[str, Raw] | UnsetType = UNSET
     state: str | UnsetType = UNSET
     task: Raw | UnsetType = UNSET
-    """The wish to have it run as a task, in the way of 2025-11-25."""
+    """The wish to run it as a task, as 2025-11-25 has it."""
     more: bytes = b""
-    """An object of all other members, if there are any."""
+    """A JSON object of all other members, if there are any."""
 
 
 class _CallParams(Struct, forbid_unknown_fields=True):

@@ -34,7 +34,7 @@ from clawft.wire.stateless import LIST_TTL_MS, CallerClaims, ProgressToken
 from clawft.wire.visible import make_visible
 
 MAX_CLIENTS = 32
-"""How many of those that one principal uses are remembered."""
+"""How many clients of one principal are remembered."""
 
 _encode = msgspec.json.encode
 
@@ -44,7 +44,7 @@ _USUAL = Request(b"", TOOLS_CALL)
 
 
 class AdmittedRequest(Struct, frozen=True, gc=False):
-    """A request that has passed the ladder."""
+    """A request that has passed all checks of its dialect."""
 
     request: Request
     caller: Caller
@@ -56,7 +56,7 @@ class AdmittedRequest(Struct, frozen=True, gc=False):
 
 
 class Exchange:
-    """Answers stateless requests of one principal. Holds no memory of them, only of what clients say of themselves."""
+    """Answers the stateless requests of one principal. Remembers nothing of them but who the clients are."""
 
     error_code = staticmethod(stateless.error_code)
 
@@ -66,7 +66,7 @@ class Exchange:
         self._callers = ObjectMemo(self._caller, MAX_CLIENTS)
 
     def read(self, request: Request, headers: Headers | None = None) -> AdmittedRequest:
-        """Who calls, and what. Raises what the ladder of the dialect refuses."""
+        """Read who calls, and what. Raises what the dialect refuses."""
         claims, token = stateless.read_caller(request, headers)
         caller = self._caller(claims)
         dispatch.check_method(request.method, caller)
@@ -81,9 +81,9 @@ class Exchange:
     def read_usual(
         self, usual: UsualCall, headers: Headers | None = None, route: Route | None = None
     ) -> AdmittedRequest | None:
-        """Who sends a usual tools/call, and what; None if it is not quite usual, and has to be read like any other.
+        """Read a tools/call of the usual form; None if it has to be read like any other request.
 
-        `route` is what the headers tell of it.
+        `route` is what its headers say.
         """
         read = stateless.read_usual_caller(usual.meta)
         if read is None:
@@ -251,7 +251,7 @@ def _decode_arguments(raw: bytes) -> dict[str, Any]:
 
 
 def _refuse_twice(raw: bytes, arguments: dict[str, Any]) -> None:
-    """A header can say what only one of two values says, and the server may read the other."""
+    """Refuse a repeated key: its header would repeat one value while the server may read the other."""
     from clawft.guard.security import is_ambiguous  # few tools have arguments that travel as headers
 
     if is_ambiguous(raw, arguments):

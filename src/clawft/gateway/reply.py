@@ -1,4 +1,4 @@
-"""How the way down of a tool ends: what its provider says, or how it fails, becomes a reply."""
+"""The last step of a call: what the provider returns or raises becomes a reply."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ log = logging.getLogger("clawft.gateway")
 
 
 def as_reply(end: Next, finish: Finish, shared: SharedUris) -> Next:
-    """What a tool says when it fails is a result like any other, and passes the guards like one."""
+    """Call the provider. An error of the tool becomes a result, which passes the guards like any other."""
 
     async def run(call: Call) -> Reply:
         try:
@@ -47,14 +47,14 @@ def as_reply(end: Next, finish: Finish, shared: SharedUris) -> Next:
 
 
 def may_name(reply: Reply) -> bool:
-    """Perhaps a resource. Most results are a text, and name none."""
+    """Whether the reply may name a resource; most are one text, and do not."""
     from clawft.wire.blocks import is_one_text  # most houses never get here
 
     return reply.kind is Kind.COMPLETE and not is_one_text(reply.result)
 
 
 async def _spelled(call: Call, reply: Reply, spelled: UriSpelling | None) -> Reply:
-    """With the resources it names as this caller can read them."""
+    """The reply with the URIs of its resources spelled so that this caller can read them."""
     if spelled is None or not may_name(reply):
         return reply
     from clawft.wire import resource_links  # only where URIs are shared
@@ -65,7 +65,7 @@ async def _spelled(call: Call, reply: Reply, spelled: UriSpelling | None) -> Rep
 
 
 def able(end: Next) -> Next:
-    """For tools that need a client with certain capabilities: asked last, behind all guards."""
+    """Check what the tool needs of its client, after all guards."""
 
     async def run(call: Call) -> Reply:
         _require(call.tool, call.caller)
@@ -85,7 +85,7 @@ def _require(tool: Tool, caller: Caller) -> None:
 
 
 def error_reply(failed: ToolError | MissingCapability, caller: Caller) -> Reply:
-    """A tool that fails gives a result like any other; what a client lacks has an error of its own in one era."""
+    """The error as a result; a missing capability is a JSON-RPC error in the stateless era."""
     if isinstance(failed, MissingCapability) and caller.era is Era.STATELESS:
         raise failed
     return Reply.error(str(failed))

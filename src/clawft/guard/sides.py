@@ -1,6 +1,6 @@
-"""What guards do beside standing in the way of a call: lists, prompts, resources, and results that come late.
+"""What guards do besides guarding calls: lists, prompts, resources, and results that come late.
 
-A guard names the protocols of the sides it has.
+A guard names the protocols it implements.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from clawft.policy.beside_tools import PROMPTS
 
 
 class BesideUse(Struct, frozen=True):
-    """A prompt or a resource of somebody that is about to be used; `method` is what has to be approved for it."""
+    """A prompt or resource that is about to be used; `method` names what has to be approved for it."""
 
     method: str
     origin: Origin
@@ -29,26 +29,26 @@ class BesideUse(Struct, frozen=True):
 
 
 def unasked(caller: Caller) -> Caller:
-    """The caller as one whom no question can be put to: what would have to be asked about is refused."""
+    """The caller as one that cannot be asked, so that a guard refuses where it would ask."""
     return msgspec.structs.replace(caller, capabilities=Capabilities())
 
 
 class ListGuard(Guard, Protocol):
-    """A guard with a list side: the same rule decides what is listed and what can be called."""
+    """A guard that hides tools from lists by the same rule by which it refuses their calls."""
 
     def shows(self, names: Sequence[str], caller: Caller) -> bool: ...
 
 
 class FaceGuard(Guard, Protocol):
-    """A guard that may withhold what a tool says of itself. Asked when a list is made, and never for a call."""
+    """A guard that may withhold the definition of a tool from lists."""
 
     def withheld(self, tool: Tool, origin: Origin, caller: Caller) -> str:
-        """What stands in its place; empty if nothing does."""
+        """The note that is shown in its place; empty if it is not withheld."""
         ...
 
 
 class BesideGuard(Guard, Protocol):
-    """A guard that is asked about what a server has beside its tools, too: its prompts and resources."""
+    """A guard that also decides about prompts and resources."""
 
     async def refuses(self, use: BesideUse) -> str:
         """Why it may not be used; empty if it may."""
@@ -60,7 +60,7 @@ class BesideGuard(Guard, Protocol):
 
 
 class ContentsGuard(Guard, Protocol):
-    """A guard that sees what is read beside the tools, too: the contents of a resource, the messages of a prompt."""
+    """A guard that also sees the contents of resources and the messages of prompts."""
 
     async def contents(self, what: str, origin: Origin, result: bytes) -> bytes:
         """The result as it may pass; `what` names it for people. Raises TooLarge."""
@@ -68,13 +68,13 @@ class ContentsGuard(Guard, Protocol):
 
 
 class LateReplyGuard(Guard, Protocol):
-    """A guard that has to see only those results that come after their call has been answered."""
+    """A guard that treats results of tasks, which come after their call was answered, in a way of its own."""
 
     def finish_late(self, call: Call, reply: Reply) -> Reply: ...
 
 
 class Sides:
-    """Those of all guards, as one."""
+    """What all guards do besides guarding calls, as one object."""
 
     def __init__(self, guards: Sequence[Guard]) -> None:
         self._lists = [guard for guard in guards if is_of(guard, ListGuard)]

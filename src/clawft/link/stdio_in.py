@@ -1,4 +1,4 @@
-"""Our own stdin and stdout as a link: whole lines in, whole lines out, without a thread where the system lets us."""
+"""Our own stdin and stdout: whole lines in, whole lines out, without a thread where the system allows it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from clawft.wire.framing import TooLong
 
 READ_BYTES = 65_536
 LOOK_SECONDS = 0.5
-"""How often we look whether a caller has left, while we read nothing of it."""
+"""How often we check whether the caller has gone, while we do not read its input."""
 LEFT_SECONDS = 3.0
-"""A caller that has left, and takes nothing of what waits for it for so long, has no further requests."""
+"""A caller that has gone and reads none of its answers for this long is taken to have no further requests."""
 
 
 class StandardEnds(NamedTuple):
-    """What our caller writes to and reads from."""
+    """Where our caller's messages come from, and where ours go."""
 
     input: IO[bytes]
     output: IO[bytes]
@@ -63,14 +63,14 @@ async def open_stdio(ends: StandardEnds, accept: Accept, writer: LineWriter) -> 
 
 
 class CallerReader(LineReader):
-    """The lines of our caller. While it is held nothing is read, so the end of input has to be looked for."""
+    """The lines of our caller. While reading is paused it checks by itself whether the input has ended."""
 
     def __init__(self, accept: Accept, has_left: Callable[[], bool] | None = None) -> None:
-        """`has_left` sees its end without reading; None for a file, which can be read whenever there is time."""
+        """`has_left` tells the end of the input without reading it; None for a file, which needs no such check."""
         super().__init__(self._accept_first)
         self._accept_others = accept
         self.late = 0.0
-        """How long its end was there before we took notice."""
+        """How long the input had ended before we noticed."""
         self._has_left = has_left
         self._loop = asyncio.get_running_loop()
         self._held_since = 0.0
@@ -105,7 +105,7 @@ class CallerReader(LineReader):
 
 
 def _has_left(descriptor: int) -> bool:
-    """Nobody can write to it any more; what was written may still be there to be read."""
+    """Whether nobody can write to it any more; there may still be something to read."""
     if not hasattr(select, "poll"):  # Windows
         return False
     look = select.poll()

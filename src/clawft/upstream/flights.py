@@ -1,4 +1,4 @@
-"""Calls in flight at one server, and the decision whose question a question is. The decision is pure."""
+"""Calls in flight at one server, and which of them a question of the server belongs to."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from clawft.link.deadline import Deadline
 from clawft.model import Call, Question
 
 UNCLEAR = "unclear"
-"""Several agents have calls in flight, and nothing tells whose question this is."""
+"""Several agents have calls in flight, and nothing tells which of them the question is for."""
 GIVEN_UP = (asyncio.CancelledError, RequestTimeout)
-"""How a call ends that nobody waits for any more, whatever its server does."""
+"""How a call ends that its caller or its deadline has given up."""
 LEFT_SECONDS = 60.0
 """How long a server may still want to know something for a call that was given up."""
 MAX_LEFT = 64
@@ -35,13 +35,13 @@ class Flight(Deadline):
     waiting = 0
     """Those that are open."""
     guessed = False
-    """Some question was taken for its own only because the same agent had made all calls in flight."""
+    """Whether some question was ascribed to it only because all calls in flight were of the same agent."""
     opened: QuestionTaker | None = None
-    """Who holds the call open while its agent answers with a later request."""
+    """Holds the call open while its agent answers with a later request."""
     answering: set[asyncio.Future[Any] | None] | None = None
-    """Whoever answers its questions."""
+    """The tasks that answer its questions."""
     taken_over_by: Flight | None = None
-    """The call that goes on with what this one has left open."""
+    """The call that has taken over its open questions."""
 
     def __init__(self, call: Call, what: str, seconds: float, hard_seconds: float | None = None) -> None:
         self.call = call
@@ -51,12 +51,12 @@ class Flight(Deadline):
 
     @property
     def conversation(self) -> tuple[str, str, str]:
-        """What a client calls itself tells agents without a session apart."""
+        """What tells agents apart; without a session, the name their client gives."""
         caller = self.call.caller
         return caller.principal, caller.session, caller.client
 
     def finish_questions(self, others: Collection[Flight]) -> None:
-        """The call is over, and with it what it asked; a question that may be another call's goes on with that one."""
+        """The call is over: cancel its questions, or hand those that may be another call's to that call."""
         successor = self.successor(others)
         for task in tuple(self.answering or ()):
             if task is None or task.done():
@@ -68,14 +68,14 @@ class Flight(Deadline):
                 successor.take_over(task)
 
     def successor(self, others: Collection[Flight]) -> Flight | None:
-        """A call of the same agent that a guessed question of this one may be of."""
+        """A call of the same agent to which a question may belong that was ascribed to this one."""
         if not self.guessed:
             return None
         same = (flight for flight in others if flight.conversation == self.conversation)
         return next((flight for flight in same if (flight.opened is None) == (self.opened is None)), None)
 
     def take_over(self, answering: asyncio.Future[Any]) -> None:
-        """Time stands still until this is answered."""
+        """Take over a question of another call. The deadline stands still until it is answered."""
         self.guessed = True
         self.answering = {*(self.answering or ()), answering}
         self.waiting += 1
@@ -88,7 +88,7 @@ class Flight(Deadline):
 
 
 class AbandonedCalls:
-    """Whose calls were given up lately. A server need not have noticed, and may still ask something for one."""
+    """The people whose calls were given up lately: their servers may still ask something for one."""
 
     def __init__(self) -> None:
         self._until: dict[str, float] = {}

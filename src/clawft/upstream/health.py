@@ -1,4 +1,4 @@
-"""Is a server that says nothing still there? Asked from time to time; a few misses in a row are an end."""
+"""Health checks: is a silent server still there? A few misses in a row end its session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HEALTH_SECONDS = 30.0
 HEALTH_PATIENCE = 5.0
 MAX_MISSES = 3
 DOUBT_SECONDS = 5.0
-"""The least between two checks, however many calls fail in a way that makes us doubt."""
+"""The least pause between two checks, however many calls fail in a way that calls for one."""
 
 log = logging.getLogger("clawft.upstream")
 
@@ -50,7 +50,7 @@ class Health:
     async def watch(
         self, session: Session, loss: asyncio.Future[LinkError | None], found: Callable[[HealthFinding], None]
     ) -> ClawftError | None:
-        """Until `loss` tells of the end, or three checks in a row go unanswered: why it is over.
+        """Check until `loss` is done or too many checks in a row are missed; then the reason.
 
         `found` hears what each check has shown.
         """
@@ -66,12 +66,12 @@ class Health:
                 return NotConnected(f"{MAX_MISSES} health checks in a row went unanswered")
 
     async def _rest(self, unless: asyncio.Future[LinkError | None]) -> None:
-        """Until the next check is due, or wanted, or what happens first."""
+        """Wait until a check is due or wanted, or the session is lost."""
         self._doubted = asyncio.get_running_loop().create_future()
         await asyncio.wait({unless, self._doubted}, timeout=HEALTH_SECONDS, return_when=asyncio.FIRST_COMPLETED)
 
     def doubt(self) -> None:
-        """A call was refused as no call of this session should be: look now, unless we have just done so."""
+        """A call was refused in an odd way: check now, unless we have just done so."""
         doubted = self._doubted
         if doubted is not None and not doubted.done() and time.monotonic() - self._checked >= DOUBT_SECONDS:
             doubted.set_result(None)

@@ -47,9 +47,9 @@ if TYPE_CHECKING:  # loaded with the first private session, and when somebody as
     from clawft.upstream.status import ServerStatus
 
 CONNECT_SECONDS = 30.0
-"""How long whoever connects a server waits for it; it is tried further without them."""
+"""How long a caller waits for a server it connects; the server is tried on without them."""
 RENEW_SECONDS = 1.0
-"""The least between two looks for lists that are no longer fresh."""
+"""The least pause between two looks for lists that are no longer fresh."""
 
 log = logging.getLogger("clawft.upstream")
 
@@ -99,7 +99,7 @@ class Pool:
     async def _change(
         self, change: Change, *, again: frozenset[str] = frozenset(), seconds: float = 0.0
     ) -> SetServersResult:
-        """One change at a time, each seeing what the one before has left, so that concurrent callers cannot cross."""
+        """One change at a time, each on the result of the one before."""
         async with self._turn:
             asked = change(self._wanted)
             wrong = {name: str(error) for name, spec in asked.items() if (error := _error_in(name, spec))}
@@ -116,9 +116,9 @@ class Pool:
         return SetServersResult(todo.start, todo.stop, todo.restart, {**wrong, **errors})
 
     def _start_all(self, names: Iterable[str], ending: Mapping[str, asyncio.Task[None]]) -> None:
-        """With more servers than places those whose lists are fresh rest until they are called.
+        """If there are more servers than slots, those whose lists are fresh stay closed until they are called.
 
-        What is `ending` is there anew at once, so that who calls it waits; it is opened when its old self is gone.
+        A server that is `ending` has its successor at once, for calls to wait for; it opens once the old one is gone.
         """
         crowded = sum(spec.enabled for spec in self._wanted.values()) > self._slots.limit
         for name in names:
@@ -132,7 +132,7 @@ class Pool:
         self._arrange()
 
     def _arrange(self) -> None:
-        """In the order they are wanted, whichever was started last: it decides who has a name that two want."""
+        """Restore the order in which servers are wanted: it decides which one gets a name that two want."""
         places = {name: place for place, name in enumerate(self._wanted)}
         order = sorted(self._running, key=lambda name: places.get(name, len(places)))
         if order != list(self._running):
@@ -140,7 +140,7 @@ class Pool:
             self.news.arranged.tell(order)
 
     def _begin_stop(self, name: str) -> asyncio.Task[None]:
-        """It goes on to its end, even if whoever wants the change does not wait."""
+        """Stop it in a task that runs to its end, even if the caller does not wait."""
         upstream = self._running.pop(name)
         self.news.removed.tell(upstream)
         if self._private is not None:
@@ -151,7 +151,7 @@ class Pool:
         return ending
 
     async def _tried(self, names: Iterable[str], seconds: float, quiet: float = math.inf) -> None:
-        """Back when all were, or none more has been for `quiet` seconds; never later than after `seconds`."""
+        """Wait until all were tried, or for `quiet` seconds without another one; never longer than `seconds`."""
         loop = asyncio.get_running_loop()
         begun = [self._running[name] for name in names if name in self._running] if seconds else []
         tries = {loop.create_task(upstream.tried.wait()) for upstream in begun if not upstream.tried.is_set()}
@@ -166,7 +166,7 @@ class Pool:
             left.cancel()
 
     def _absence(self, name: str, waited: float) -> str:
-        """Why it is not there. Where nobody waited, one whose first try goes on has done nothing wrong."""
+        """Why it is not there; empty if it is, or if nobody waited and its first try goes on."""
         upstream = self._running.get(name)
         if upstream is None:
             return ""
@@ -176,7 +176,7 @@ class Pool:
             return not_ready(waited, upstream.step)
         return upstream.error
 
-    # ── what people say ──────────────────────────────────────────────────────────────────────────────────────────────
+    # ── for the user ────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def connect(self, spec: UpstreamSpec, *, seconds: float = CONNECT_SECONDS) -> SetServersResult:
         """Add it, or change it; back when it was tried once."""
@@ -223,7 +223,7 @@ class Pool:
         return await self.find(name).read_tools()
 
     def refresh_stale(self) -> None:
-        """Lists have been read: those that are no longer fresh are asked for again beside it, and news follow."""
+        """Begin to read lists again that are no longer fresh. Called whenever an agent reads a list."""
         now = time.monotonic()
         if now >= self._renewed + RENEW_SECONDS:
             self._renewed = now
@@ -291,7 +291,7 @@ class Pool:
         return self._ways(spec) if self.clearance is None else await self.clearance(spec)
 
     def roots_changed(self) -> None:
-        """The agent's folders are others than before: servers that remember them are told."""
+        """The agent's roots have changed: tell the servers that may have remembered them."""
         for upstream in self:
             upstream.notify_roots_changed()
 

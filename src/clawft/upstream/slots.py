@@ -1,9 +1,7 @@
-"""How many servers are open at a time. One that is idle gives way to one that is wanted, first to one that is called.
+"""A bound on open servers. An idle one is closed for one that is wanted; servers with waiting calls come first.
 
-Servers that conversations have for themselves are as many as there are conversations: once they have half of the
-places, they push out each other only, and never those that all share.
-
-Who gets a place is computed at once; only waiting for one takes time.
+There may be as many private servers as conversations. Once they have half of the slots they only replace each other,
+and never a shared server.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ MAX_CONNECTIONS = 20
 
 
 class SlotHolder(Protocol):
-    """A server that has a place, or wants one."""
+    """A server that has a slot, or wants one."""
 
     used: float
     """When it was last called."""
@@ -30,11 +28,11 @@ class SlotHolder(Protocol):
 
     @property
     def has_callers(self) -> bool:
-        """Does a call wait for it?"""
+        """Whether a call waits for it."""
         ...
 
     def give_way(self) -> None:
-        """Close: the place is someone else's already."""
+        """Close: the slot was given to another."""
         ...
 
 
@@ -54,7 +52,7 @@ class Slots:
         return len(self._holders)
 
     async def enter(self, holder: SlotHolder) -> None:
-        """Wait for a place; there is one at once if it is free, or someone idle gives way."""
+        """Wait for a slot. There is one at once if one is free, or held by an idle server."""
         if holder not in self._holders and not self._take(holder):
             await self._turn_of(holder)
         async with self._door:
@@ -73,7 +71,7 @@ class Slots:
         return any(waiter.holder is holder for waiter in self._queue)
 
     def claim(self, holder: SlotHolder) -> None:
-        """A place for a call that waits: now, or else as soon as one of those in use is idle."""
+        """A call waits for this server: give it a slot now if possible, else as soon as one is idle."""
         if holder not in self._holders and not self._take(holder):
             return
         for waiter in self._queue:
@@ -86,7 +84,7 @@ class Slots:
             self.look()
 
     def look(self) -> None:
-        """Something has changed: let those in who can come in now, and those that are called before all others."""
+        """Give free slots to those that wait, first to servers with waiting calls."""
         for waiter in sorted(self._queue, key=lambda waiter: not waiter.holder.has_callers):
             if waiter.turn.done() or self._take(waiter.holder):
                 self._queue.remove(waiter)

@@ -1,4 +1,4 @@
-"""Event streams of HTTP answers: opened once there is something to stream, bounded, resumable where the era is."""
+"""Event streams of HTTP answers: opened with their first message, bounded, resumable in the handshake era."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ MAX_WAITING = 4 * 1024 * 1024
 MAX_KEPT = 1_000
 """Events kept for a caller that comes back with Last-Event-ID."""
 MAX_SHELVED = 100_000
-"""Such events, of all streams; the oldest make room."""
+"""Kept events of all streams; the oldest are dropped first."""
 PIECE_BYTES = 64 * 1024
-"""What a reader gets at once; what it does not take is in nobody's count."""
+"""What a reader is given at once, which is not counted any more."""
 
 
 class _Event:
-    """One event of a stream. Without its bytes once it had to make room."""
+    """One event of a stream; without its bytes once it was dropped."""
 
     __slots__ = ("begin", "framed", "kept", "number", "stream", "waiting")
 
     def __init__(
         self, stream: ReferenceType[EventStream], number: int, framed: bytes, begin: bytes = b"", *, kept: bool
     ) -> None:
-        """`begin`: what stands before a large message. Put together with it, the message would be there twice."""
+        """`begin` is the frame's beginning for a large message: joining them would copy the message."""
         self.stream = stream
         self.number = number
         self.begin = begin
@@ -51,7 +51,7 @@ class _Event:
 
 
 class EventShelf:
-    """All events there are in memory: many streams that are each within their bounds may still be too much."""
+    """All events in memory: many streams within their own bounds may still be too much together."""
 
     def __init__(self) -> None:
         self._events: deque[_Event] = deque()
@@ -97,7 +97,7 @@ class EventStream:
     over = False
 
     def __init__(self, name: str = "", *, primed: bool = False) -> None:
-        """A stream with a name numbers and keeps its events, so that it can be resumed; `primed` tells its start."""
+        """A named stream numbers and keeps its events, so that it can be resumed; `primed`: it begins with an id."""
         self._name = name
         self._me: ReferenceType[EventStream] = ref(self)
         self._primed = primed
@@ -107,7 +107,7 @@ class EventStream:
         self._waiting_bytes = 0
         self._wake: asyncio.Future[None] | None = None
         self._reader = 0
-        """Who reads, or read last; each has a number of its own."""
+        """The number of the current, or last, reader."""
         self._reading = 0
         self._dismissing = False
         self.opened = False
@@ -120,7 +120,7 @@ class EventStream:
         self._push(message, essential=not writing.is_notification(message))
 
     def finish(self, message: bytes) -> None:
-        """The last message: always kept, whatever waits before it."""
+        """Send the last message, which is never left out."""
         self._push(message, essential=True)
         self.end()
 
@@ -169,7 +169,7 @@ class EventStream:
                 SHELF.drop(oldest)
 
     def forget_dropped(self) -> None:
-        """Those that had to make room: always the oldest."""
+        """Forget events that the shelf has dropped; these are always the oldest."""
         for events in (self._kept, self._waiting):
             while events and not events[0].framed:
                 events.popleft()
@@ -196,7 +196,7 @@ class EventStream:
     # ── the reading side ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def enter(self) -> int:
-        """The number of a new reader. Whoever read before gets nothing more."""
+        """Register a new reader. The one before gets nothing more."""
         self._reader += 1
         self._stir()
         return self._reader
@@ -237,7 +237,7 @@ class EventStream:
         return me
 
     def is_told(self, upto: int) -> bool:
-        """Has it ended, with nothing after this event?"""
+        """Whether it has ended with nothing after this event."""
         return self.ended and upto >= self._count
 
     def leave(self, me: int) -> None:
@@ -248,7 +248,7 @@ class EventStream:
 
     @property
     def busy(self) -> bool:
-        """Is someone reading right now?"""
+        """Whether somebody is reading now."""
         return self._reading == self._reader > 0
 
     def _next_frames(self) -> list[bytes]:

@@ -1,8 +1,7 @@
-"""How many calls one server, or this machine, gets at a time: some run, some wait, the rest are told that it is busy.
+"""A bound on the calls that run at one server, or on this machine: some run, some wait, others are refused as busy.
 
-Whoever comes alone never notices. Where several callers want the same, they take turns; one who has nothing
-running there need not wait until the calls of somebody else end; and where all waiting places are taken, the last of
-whoever has most of them gives way.
+Callers take turns. One who has nothing running does not wait for the calls of another to end, and if all waiting
+places are taken the last call of the caller with most of them is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ MAX_BESIDE = 16
 """Calls that run beside these, each of a caller who has no other running."""
 
 Who = Hashable
-"""One of those who share; callers who cannot be told apart share as one."""
+"""A caller as it is counted; callers that cannot be told apart count as one."""
 _Turn = asyncio.Future[None]
 _LAST_MOMENT = 0.01  # a call that gets its turn in it could only begin, and then be given up
 
@@ -68,7 +67,7 @@ class Gate:
         self.running = 0
 
     def try_enter(self) -> bool:
-        """At once, if there is a place; the usual case, and cheaper than waiting for nothing."""
+        """Take a place if one is free; the usual case, without a task switch."""
         if self.running >= self._running_limit:
             return False
         self.running += 1
@@ -119,7 +118,7 @@ class Gate:
             self._quiet()
 
     def let_go(self) -> None:
-        """Tell nobody any more: it is over, and who still has a place only gives it back."""
+        """Call nobody any more: the server is gone, and places that are still taken are only given back."""
         self._quiet, self._runs = _nobody_told, _nobody_known
 
     # ── the queue ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -128,7 +127,7 @@ class Gate:
         return self.running < self._running_limit + MAX_BESIDE
 
     def _hand_on(self) -> bool:
-        """A place beside the others is for one who has nothing running."""
+        """Give the place to the next caller; one beyond the limit only to a caller with nothing running."""
         beside = self.running > self._running_limit
         while fitting := [who for who in self._queues if not (beside and self._runs(who))]:
             turn = self._next_of(fitting[0])

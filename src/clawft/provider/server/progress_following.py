@@ -1,4 +1,4 @@
-"""Progress of calls in flight: our token on the way out, the caller's ear on the way back."""
+"""Progress of calls in flight: each goes out with a token of ours, and its progress comes back to its caller."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Followed(Struct):
 
 
 class ProgressFollowing:
-    """Each call that wants to hear of progress has a token of ours; a sign of life extends its deadline."""
+    """By token. Progress also extends the deadline of its call."""
 
     def __init__(self) -> None:
         self._followed: dict[int, _Followed] = {}
@@ -35,14 +35,14 @@ class ProgressFollowing:
         return token
 
     def hand_over(self, token: int, talk: Talk) -> None:
-        """From now on someone else hears of it: the caller has left, or come back."""
+        """Send further progress to this talk: the caller has left, or has come back."""
         self._followed[token].talk = talk
 
     def end(self, token: int) -> None:
         del self._followed[token]
 
     def progressed(self, params: bytes) -> None:
-        """A progress notice; one that belongs to no call in flight is nobody's."""
+        """Pass on a progress notification. One that belongs to no call in flight is dropped."""
         said = read_progress(params)
         followed = self._followed.get(said.progress_token) if said else None
         if said is None or followed is None:

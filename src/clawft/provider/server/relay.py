@@ -15,7 +15,7 @@ from clawft.wire.shapes import flaw
 from clawft.wire.trace import PARENT, continued
 
 _PROTOCOL = metas.PREFIX.rstrip("/").encode()
-"""With no slash: some write it with a sign before it."""
+"""Without the slash, as JSON may escape that."""
 _CACHE_HINTS = ("ttlMs", "cacheScope")
 _PROGRESS = b'"progressToken"'
 
@@ -28,7 +28,7 @@ def wants_progress(meta: bytes) -> bool:
 
 
 def outgoing_meta(meta: bytes, token: int | None) -> dict[str, Raw]:
-    """The caller's `_meta` without the keys that belong to its hop; the progress token is ours."""
+    """The caller's `_meta` without the keys between it and us, and with our progress token in place of its own."""
     members = {key: value for key, value in _object.decode(meta).items() if key not in metas.HOP} if meta else {}
     if members.pop("progressToken", None) is not None and token is not None:
         members["progressToken"] = Raw(b"%d" % token)
@@ -40,25 +40,25 @@ def _new_span() -> str:
 
 
 def call_end(meta: bytes, token: int | None) -> bytes:
-    """What follows the arguments in a tools/call, to the end of its line."""
+    """The rest of a tools/call behind its arguments."""
     told = outgoing_meta(meta, token)
     return b',"_meta":%b}}' % _encode(told) if told else b"}}"
 
 
 def call_params(name: bytes, arguments: bytes, meta: dict[str, Raw], more: bytes = b"") -> bytes:
-    """`params` of a tools/call; `name` is the native one, encoded once per tool."""
+    """The `params` of a tools/call; `name` is the server's own, as JSON."""
     told = b',"_meta":%b' % _encode(meta) if meta else b""
     rest = b",%b" % more[1:-1] if more else b""
     return b'{"name":%b,"arguments":%b%b%b}' % (name, arguments, told, rest)
 
 
 def further(more: bytes) -> dict[str, Raw]:
-    """Members of a request that only its server may know."""
+    """The members of a request that we do not know, for the server."""
     return _object.decode(more) if more else {}
 
 
 class _Said(Struct, rename="camel"):
-    """Raw: whatever stands there, it is looked at and never refused."""
+    """Raw, so that no value of the wrong type is refused here."""
 
     is_error: Raw = Raw(b"false")
     result_type: Raw = Raw(b'"complete"')
@@ -67,14 +67,14 @@ class _Said(Struct, rename="camel"):
 _said = msgspec.json.Decoder(_Said)
 _TRUE, _FALSE, _NULL, _COMPLETE = b"true", b"false", b"null", b'"complete"'
 _LEFT_OUT = ("isError", "structuredContent")
-"""Members that some say `null` of instead of leaving them out."""
+"""Members that some servers send as `null` instead of leaving them out."""
 _NOTHING = Raw(b"{}")
 
 
 def reply_of(result: bytes, *, stateless: bool, older: bool = False) -> Reply:
-    """A server's result as our reply; what only the stateless dialect adds is taken off again.
+    """The reply for a server's result, without what belongs to the stateless dialect alone.
 
-    `older` agents know no structure but objects.
+    `older`: the agent accepts structured content only if it is an object.
 
     Raises ProtocolFailure for something that is no result, or of a kind we did not ask for.
     """
@@ -105,7 +105,7 @@ def _must_tell(is_error: Raw) -> None:
 
 
 def _must_be_whole(result: bytes) -> None:
-    """Some answer in the way of a revision that they do not speak: without content that is no result yet."""
+    """Raises ProtocolFailure for a result without content that belongs to another revision, a question or a task."""
     members = _object.decode(result)
     if "content" in members:
         return
@@ -118,7 +118,7 @@ def _must_be_whole(result: bytes) -> None:
 
 
 def _readable(result: bytes, *, stateless: bool, older: bool) -> bytes:
-    """The result of a tool with all members but its content as the agent knows them, or without."""
+    """The result without members that the agent could not read."""
     members = _object.decode(result)
     wrong = {key for key, value in members.items() if key in _LEFT_OUT and bytes(value) == _NULL}
     if stateless:
@@ -143,7 +143,7 @@ def _kind_of(told: Raw) -> Kind:
 
 
 MAX_BLOCKS = 10_000
-"""Of content in one result: no model reads as many, and each costs room of its own wherever it is looked at."""
+"""Content blocks in one result. Each takes memory of its own wherever it is read."""
 
 _NO_BLOCKS = Raw(b"[]")
 
@@ -167,7 +167,7 @@ def with_blocks(result: bytes) -> bytes:
 
 
 def _has_few_blocks(result: bytes) -> bool:
-    """Surely, and cheaply told: each begins with a brace."""
+    """A cheap upper bound: each block begins with a brace."""
     return result.count(b"{") <= MAX_BLOCKS
 
 
@@ -178,7 +178,7 @@ _MENDS = {"prompts/get": blocks.mended_prompt, "resources/read": blocks.mended_r
 
 
 def answer_of(method: str, result: bytes, *, stateless: bool) -> bytes:
-    """A server's prompt or resource as we hand it on. Raises ProtocolFailure for something that is none."""
+    """The answer to prompts/get or resources/read, for the agent. Raises ProtocolFailure if it is malformed."""
     try:
         result = _MENDS[method](result)
     except msgspec.DecodeError as wrong:
@@ -187,12 +187,12 @@ def answer_of(method: str, result: bytes, *, stateless: bool) -> bytes:
 
 
 def plain_result(result: bytes) -> bytes:
-    """Without `resultType` and the server's own identity."""
+    """The result without `resultType` and the server's identity."""
     return _plain(result)
 
 
 def without_hints(result: bytes) -> bytes:
-    """For agents that know no caching."""
+    """The result without cache hints, for agents that know none."""
     if not any(b'"%s"' % hint.encode() in result for hint in _CACHE_HINTS):
         return result
     return _encode({key: value for key, value in _object.decode(result).items() if key not in _CACHE_HINTS})
@@ -207,7 +207,7 @@ def _plain(result: bytes, *, older: bool = False) -> bytes:
 
 
 def _without_hop(result: bytes) -> bytes:
-    """As it came, where nothing in it is between its server and us: in the handshake era that is rare."""
+    """The result without protocol keys in its `_meta`; in the handshake era it rarely has any."""
     if _PROTOCOL not in result:
         return result
     members = _object.decode(result)
@@ -223,7 +223,7 @@ def _with_plain_meta(members: dict[str, Raw]) -> dict[str, Raw]:
 
 
 def _plain_meta(meta: Raw | None) -> Raw | None:
-    """Without the keys that belong to the hop; None if nothing is left, or it never was an object."""
+    """Its `_meta` without protocol keys; None if nothing is left or it is no object."""
     if meta is None or not _is_object(meta):
         return None
     known = _object.decode(meta)
@@ -234,5 +234,5 @@ def _plain_meta(meta: Raw | None) -> Raw | None:
 
 
 def told_of(params: bytes) -> dict[str, Raw]:
-    """What a server says with all its members, but for what belongs to its hop."""
+    """The members of a notification, without the protocol keys of its `_meta`."""
     return _with_plain_meta(_object.decode(params))

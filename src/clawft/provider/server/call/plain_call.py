@@ -1,4 +1,4 @@
-"""Calls that need nothing but one message to the server and its answer: no task waits for them."""
+"""Calls that need one message to the server and one answer, and no task to wait for it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ CallEnd = Response | Failure | ClawftError
 
 
 class PlainCall(Flight):
-    """One of them, on its way as soon as it is made, and the waiter of its own answer (see `wire.correlate.Waiter`)."""
+    """Sent as soon as it is made. It is the waiter of its own answer (see `wire.correlate.Waiter`)."""
 
     _over = False
     _token: int | None = None
-    """Ours, if the caller wants to hear of progress."""
+    """Our progress token, if the caller wants progress."""
 
     def __init__(self, call: Call, template: CallTemplate, way: SessionWay, receiver: ReplyReceiver) -> None:
         self.call = call

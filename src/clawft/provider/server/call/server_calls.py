@@ -31,9 +31,9 @@ if TYPE_CHECKING:  # loaded with the first call
 
 CONNECT_SECONDS = 30.0
 LOST = (ProcessExited, LinkClosed, SessionLost)
-"""How a call, or a question of ours, is lost with its connection: it may have run."""
+"""The errors of a call that was lost with its connection; it may have run."""
 BROKEN = (LinkError, WireError, ProtocolFailure)
-"""How a server fails us. Told under its name: the request of our caller was in order."""
+"""The errors that are the server's fault. They are told under its name, as the caller's request was in order."""
 
 _HANDSHAKE = Era.HANDSHAKE  # to find it in its class takes longer than all the rest of a comparison
 
@@ -46,7 +46,7 @@ class CallTemplate(Struct, frozen=True, gc=False):
     seconds: float
     hard_seconds: float
     head: bytes
-    """The request from behind its id as far as the arguments."""
+    """The bytes of the request between its id and its arguments."""
 
 
 class SessionWay(Struct, frozen=True, gc=False):
@@ -86,7 +86,7 @@ class ServerCalls:
         self._way: SessionWay | None = None
         self._was_called = False
         self.only_principal = ""
-        """Whoever calls this server, if it is always the same: then what the server says to all is said to them."""
+        """The principal of all calls so far, if there is only one: log messages without a call go to them."""
 
     # ── what the first call needs: no cached properties, which make all that is read for each call slower to find ─────
 
@@ -118,7 +118,7 @@ class ServerCalls:
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def start(self, call: Call, receiver: ReplyReceiver) -> PlainCall | None:
-        """Send it on its way, if it needs nothing but its answer."""
+        """Send the call without a task, if it needs nothing but its answer; else None."""
         upstream = self._upstream
         session = upstream.session
         if session is None or not _is_plain(call, session) or self._own is not None:
@@ -131,7 +131,7 @@ class ServerCalls:
         begin = way.begin
         try:
             return begin(call, self._templates.get(call.tool.name) or self._learn(call.tool.name), way, receiver)
-        except LinkError:  # the link has just gone: whoever runs the call finds the next one
+        except LinkError:  # the link was just lost: on the slow path the call finds the next one
             upstream.gate.leave()
             return None
 
@@ -177,7 +177,7 @@ class ServerCalls:
         return template
 
     def of(self, caller: Caller) -> Upstream:
-        """Its own where a caller is to be kept apart."""
+        """The upstream of this caller: the shared one, or its own where callers are kept apart."""
         who = _apart(caller) if self._own is not None else ""
         return self._own(who) if self._own is not None and who else self._upstream
 
@@ -192,7 +192,9 @@ def _apart(caller: Caller) -> str:
 
 
 def _is_plain(call: Call, session: Session) -> bool:
-    """Both sides keep one conversation, and nothing but the result, or progress, is wanted: one request, one answer."""
+    """Whether one request and one answer are enough: both sides speak the handshake era, and no more than progress is
+    wanted on the way.
+    """
     talk = call.talk
     if call.more or talk.level or talk.carried or call.tool.task == "required":
         return False
