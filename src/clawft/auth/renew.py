@@ -26,7 +26,7 @@ from clawft.auth.tokens import Login
 from clawft.auth.vault import Vault
 from clawft.auth.web import NotReached, Web
 from clawft.errors import LoginFailed
-from clawft.link.own_thread import apart
+from clawft.link.own_thread import run_in_own_thread
 from clawft.store.home import held, private_dir
 
 CALL_SECONDS = 20.0
@@ -121,7 +121,7 @@ class Renewal:
             login = await self._reread(name, seen)
             if login.tokens.access_token != seen.tokens.access_token and not login.tokens.is_expired(margin=0):
                 return login
-            await apart(
+            await run_in_own_thread(
                 partial(_run_helper, self.vault, name, login, lock), "renewal"
             )  # an issuer may be silent for long
             return await self._reread(name, seen)

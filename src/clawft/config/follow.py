@@ -183,10 +183,10 @@ class ServerFiles:
         found = self._read.found.get(spec.name) if self._read is not None else None
         if found is None or not found.must_wait:
             return ()
-        from clawft.link.own_thread import apart  # loaded with the first that waits
+        from clawft.link.own_thread import run_in_own_thread  # loaded with the first that waits
 
         try:
-            return await apart(partial(self._cleared, found), f"launch of {spec.name}")
+            return await run_in_own_thread(partial(self._cleared, found), f"launch of {spec.name}")
         except SpawnFailed:
             if self._watching:
                 self._watching.append(asyncio.ensure_future(self._apply()))

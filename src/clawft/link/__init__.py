@@ -5,9 +5,9 @@
 | every way to a server | `base` says what it offers; `stream` for pipes, `http_out` for HTTP, `memory` for tests |
 | where the ids of one begin | `first_id` |
 | how long an answer may take; what a server did wrong | `deadline`; `faults` |
-| our own stdin and stdout | `stdio_in`, on the lines of `lines`; a `lone_line` is written at once |
+| our own stdin and stdout | `stdio_in`, on the lines of `lines`, with `direct_write` for single ones |
 | HTTP as a server | `http_in`; `http_request` is one request that has come in, `asgi` its side of ASGI |
-| whose a request is | `households`; `loops` for those that come back to us |
+| who sent a request | `client_networks`; `loop_detection` for our own that come back |
 | children | `process` |
 | what many share | `share`: room, turns and time, so that nobody takes all of it |
 | the process itself | `open_files`, `own_thread` |

@@ -1,7 +1,7 @@
-"""Where the ids of a link to a server begin.
+"""Where the ids of a link to a server begin: at a random number.
 
-Elsewhere each time: some servers, and bridges to them, give one connection what another had asked for, a former one of
-ours or that of another weft. Such an answer finds nobody here, as long as nobody here has its id.
+Some servers, and bridges to them, send one connection the answers that another had asked for, an earlier one of ours or
+one of another weft. With random ids such an answer matches no request here, and is dropped.
 """
 
 from __future__ import annotations

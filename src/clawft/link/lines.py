@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import IO, cast
 
-from clawft.link.lone_line import LoneLine, descriptor_of, write_at_once
+from clawft.link.direct_write import SingleLine, descriptor_of, write_directly
 from clawft.link.share.turns import ALONE_FROM, TURNS, LinkSender, Turn
 from clawft.link.share.unread_output import PACE_BYTES, SlowReader
 from clawft.wire.framing import DEFAULT_LIMIT, LineFramer, TooLong, end_lines, join_lines
@@ -65,9 +65,9 @@ class LineReader(asyncio.Protocol):
         if len(data) >= LARGE_READ:
             _expect_large_lines()
         lines = self._framer.feed(data)
-        LoneLine.here = len(lines) == 1
+        SingleLine.is_current = len(lines) == 1
         self._hand_over(lines)
-        LoneLine.here = False
+        SingleLine.is_current = False
         if self._turn is not None and (self._framer.held >= ALONE_FROM or self._turn.size):
             self._take_turn(self._turn)
         if self._framer.blank > MANY_BLANK:
@@ -213,7 +213,7 @@ class LineWriter(asyncio.BaseProtocol):
     def write(self, message: bytes) -> None:
         lines = self._lines
         if not lines:
-            if self.broken.done() or (LoneLine.here and self._is_written(message)):
+            if self.broken.done() or (SingleLine.is_current and self._is_written(message)):
                 return
             self._loop.call_soon(self._flush)
         lines.append(message)
@@ -225,10 +225,10 @@ class LineWriter(asyncio.BaseProtocol):
 
     def _is_written(self, message: bytes) -> bool:
         """Whether it is out already; what follows it is collected as ever."""
-        LoneLine.here = False
+        SingleLine.is_current = False
         if self._descriptor is None or self._transport is None:
             return False
-        return write_at_once(join_lines([message]), self._descriptor, self._transport)
+        return write_directly(join_lines([message]), self._descriptor, self._transport)
 
     @property
     def lags(self) -> bool:

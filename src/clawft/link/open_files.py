@@ -1,7 +1,7 @@
-"""How many files this process may have open: each connection is one, and so is each pipe to a server and each file.
+"""The limit on open files (RLIMIT_NOFILE): raised where the system allows it, and respected where it does not.
 
-Systems begin with 1,024, which as many connections as we take would use up: then no file could be opened any more, no
-server started, and nobody let in.
+Each connection is an open file, and so is each pipe to a server. With the usual limit of 1,024 our connections would
+use up all of them, and no server could be started any more.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 
 OWN_FILES = 1_000
-"""For everything that is no connection of a client: servers, files, those who wait outside."""
+"""Kept for everything that is no connection of a client: servers, files, connections not yet accepted."""
 FEWEST = 16
 
 log = logging.getLogger("clawft.http")
 
 
 def room_for(connections: int) -> int:
-    """How many of these there can be, once we may open as many files as the system lets us, and need."""
+    """Raise the limit as far as it is needed and allowed; returns how many connections there is room for then."""
     try:
         import resource
     except ImportError:  # Windows has no such bound
@@ -37,5 +37,5 @@ def room_for(connections: int) -> int:
 
 
 def within(connections: int, files: int) -> int:
-    """What is not for connections is for everything else: `OWN_FILES`, or half, where there are few."""
+    """How many connections fit when `OWN_FILES` are kept for everything else, or half of all where there are few."""
     return max(FEWEST, min(connections, files - min(OWN_FILES, files // 2)))

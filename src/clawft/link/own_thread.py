@@ -1,4 +1,7 @@
-"""Work that may block for as long as a stranger likes: in a thread of its own, which nobody waits for at the end."""
+"""Blocking work that may never end: in a daemon thread of its own, so that nobody has to wait for it at exit.
+
+Threads of a pool would not do: the program waits for them when it ends, and a few that hang would use them up.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +18,25 @@ def _nothing() -> None:
     pass
 
 
-async def apart(work: Callable[[], T], name: str, over: Callable[[], None] = _nothing) -> T:
-    """What the work gives, or raises. `over` is called when it has ended, even if nobody waits any more."""
+async def run_in_own_thread(work: Callable[[], T], name: str, ended: Callable[[], None] = _nothing) -> T:
+    """What the work returns, or raises. `ended` is called when it has ended, even if nobody waits for it any more."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
     def run() -> None:
         try:
-            told = partial(done.set_result, work())
-        except Exception as failed:  # noqa: BLE001 - whoever waits is told, whatever it is
-            told = partial(done.set_exception, failed)
+            resolve = partial(done.set_result, work())
+        except Exception as failed:  # noqa: BLE001 - it is raised in whoever waits
+            resolve = partial(done.set_exception, failed)
         try:
-            loop.call_soon_threadsafe(end, told)
+            loop.call_soon_threadsafe(finish, resolve)
         except RuntimeError:  # the loop has ended meanwhile
-            over()
+            ended()
 
-    def end(told: Callable[[], None]) -> None:
-        over()
+    def finish(resolve: Callable[[], None]) -> None:
+        ended()
         if not done.done():
-            told()
+            resolve()
 
     threading.Thread(target=run, name=name, daemon=True).start()
     return await done

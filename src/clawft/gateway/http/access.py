@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from clawft.link.loops import is_ours
+from clawft.link.loop_detection import sent_by_us
 from clawft.model import Caller
 from clawft.wire.headers import Headers
 
@@ -55,7 +55,7 @@ class Access:
         origin = headers.get(b"origin")
         if origin is not None and not self._is_own(origin, host):
             return AccessRefusal(403, "requests from this origin are refused")
-        if is_ours(headers.get(b"cdn-loop", b"")):
+        if sent_by_us(headers.get(b"cdn-loop", b"")):
             return AccessRefusal(508, "this gateway is a server of itself: take it off its own list of servers")
         return None
 

@@ -183,7 +183,7 @@ class HttpApp:
     def _load_owner(self, http: AuthorizedRequest) -> str:
         """Whose large request it counts as: a person's, else a session's, else that of the address it comes from."""
         principal = http.caller.principal
-        return principal if principal != LOCAL else self._sessions.name_of(http) or http.household_of_client()
+        return principal if principal != LOCAL else self._sessions.name_of(http) or http.client_network()
 
     def _deliver(self, http: AuthorizedRequest, body: bytes) -> Awaitable[None]:
         """Hand the message to the endpoint of its era."""

@@ -9,7 +9,7 @@ from msgspec import Struct
 from clawft.gateway.http.access import AccessRefusal
 from clawft.link import asgi
 from clawft.link.asgi import Header, Send
-from clawft.link.households import household
+from clawft.link.client_networks import network_of
 from clawft.link.http_request import HttpRequest
 from clawft.link.share.byte_limits import Reservation
 from clawft.model import Caller
@@ -66,10 +66,10 @@ class AuthorizedRequest:
         length = self.headers.get(b"content-length", b"")
         return int(length) if length.isdigit() else -1
 
-    def household_of_client(self) -> str:
+    def client_network(self) -> str:
         """The client's address, as far as it is counted."""
         client = self._request.client
-        return household(client[0]) if client else "here"
+        return network_of(client[0]) if client else "here"
 
     def answer(self, status: int, body: bytes = b"", headers: tuple[Header, ...] = ()) -> Awaitable[None] | None:
         """Send a whole answer; None if there is nothing to wait for."""

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from clawft.gateway.http.access import AccessRefusal
-from clawft.link.households import household
+from clawft.link.client_networks import network_of
 from clawft.model import LOCAL
 
 MAX_IN_FLIGHT = 256
@@ -82,7 +82,7 @@ class RateLimits:
 
     def limit_wrong_tokens(self, address: str, refusal: AccessRefusal) -> AccessRefusal:
         """The refusal of a wrong token, or a 429 if too many come from this address. A right token never comes here."""
-        wait = self._wrong.take(household(address))
+        wait = self._wrong.take(network_of(address))
         if not wait:
             return refusal
         if not self._told.take("all"):

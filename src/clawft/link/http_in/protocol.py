@@ -16,7 +16,7 @@ from clawft.link.http_in.pipelined import PipelinedBytes
 from clawft.link.http_in.read_pauses import PauseReason, ReadPauses
 from clawft.link.http_in.reader import SLICE_BYTES, RequestReader
 from clawft.link.http_in.roster import ConnectionRoster
-from clawft.link.http_in.socket_ends import address_of, has_left, household_of
+from clawft.link.http_in.socket_ends import address_of, counted_network, has_left
 from clawft.link.http_in.timestamps import Timestamps
 
 HOLD_BYTES: Final = 16 * 1024
@@ -41,7 +41,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, roster: ConnectionRoster) -> None:
         self.client: Address | None = None
-        self.household = ""
+        self.network = ""
         """The group of addresses it counts for; empty if it is not counted."""
         self.place = Place.NONE
         self.server: Address | None = None
@@ -71,7 +71,7 @@ class Connection(asyncio.Protocol):
         self.client = address_of(transport.get_extra_info("peername"))
         self.server = address_of(transport.get_extra_info("sockname"))
         self._transport.set_write_buffer_limits(high=WRITE_HIGH, low=WRITE_LOW)
-        self.household = household_of(self.client)
+        self.network = counted_network(self.client)
         refusal = self._roster.admit(self)
         if refusal is not None:
             self.reject(refusal)

@@ -52,16 +52,16 @@ class ConnectionRoster:
         return None
 
     def _admit(self, connection: Connection) -> Refusal | None:
-        household = connection.household
-        if household and self._of_one[household] >= self.limits.connections_of_one:
+        network = connection.network
+        if network and self._of_one[network] >= self.limits.connections_of_one:
             return FULL_OF_YOU
         if self.stopping or not self._has_place():
             return FULL
         most = self.limits.connections
         connection.place = Place.GUEST if len(self.connections) >= most - most // GUESTS else Place.OWN
         self.connections.add(connection)
-        if household:
-            self._of_one[household] += 1
+        if network:
+            self._of_one[network] += 1
         return None
 
     def _has_place(self) -> bool:
@@ -92,12 +92,12 @@ class ConnectionRoster:
         if connection in self.connections:
             self.connections.remove(connection)
             self._leaving -= connection.place is Place.LEAVING
-            self._leave_household(connection.household)
+            self._leave_network(connection.network)
         if not self.connections:
             self.empty.set()
 
-    def _leave_household(self, household: str) -> None:
-        if household:
-            self._of_one[household] -= 1
-            if not self._of_one[household]:
-                del self._of_one[household]
+    def _leave_network(self, network: str) -> None:
+        if network:
+            self._of_one[network] -= 1
+            if not self._of_one[network]:
+                del self._of_one[network]

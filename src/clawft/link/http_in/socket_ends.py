@@ -7,7 +7,7 @@ import socket
 import sys
 from typing import Final, cast
 
-from clawft.link.households import OUR_OWN, household
+from clawft.link.client_networks import LOOPBACK, network_of
 from clawft.link.http_in.exchange import Address
 
 ESTABLISHED: Final = 1
@@ -22,9 +22,9 @@ def address_of(name: object) -> Address | None:
     return host, port
 
 
-def household_of(client: Address | None) -> str:
+def counted_network(client: Address | None) -> str:
     """The group of addresses that the connection counts for; empty for one from this machine."""
-    return "" if client is None or client[0] in OUR_OWN else household(client[0])
+    return "" if client is None or client[0] in LOOPBACK else network_of(client[0])
 
 
 def has_left(transport: asyncio.Transport) -> bool:

@@ -18,7 +18,7 @@ LOOK_SECONDS: Final = 0.02
 
 
 class WaitingConnection(Protocol):
-    household: str
+    network: str
 
     def admitted(self) -> None: ...
 
@@ -42,7 +42,7 @@ class WaitingConnections(Generic[T]):
 
     def try_add(self, newcomer: T) -> bool:
         """Let it wait, to be admitted or rejected later. False if too many do."""
-        same = sum(newcomer.household == other.household for other, _ in self._queue) if newcomer.household else 0
+        same = sum(newcomer.network == other.network for other, _ in self._queue) if newcomer.network else 0
         if len(self._queue) >= self._most or same >= MAX_WAITING_OF_ONE:
             return False
         if not self._queue:

@@ -41,7 +41,7 @@ def open_client(proxy: str = "") -> ClientSession:
     """
     import aiohttp  # costs more to import than everything else here
 
-    from clawft.link import loops
+    from clawft.link import loop_detection
     from clawft.link.http_out.connector import Connector
     from clawft.link.http_out.names import Resolver
 
@@ -49,7 +49,7 @@ def open_client(proxy: str = "") -> ClientSession:
         connector=Connector(resolver=Resolver()),
         proxy=proxy or None,
         cookie_jar=aiohttp.DummyCookieJar(),
-        headers={"Accept-Encoding": PACKED, loops.HEADER: loops.own_mark()},
+        headers={"Accept-Encoding": PACKED, loop_detection.HEADER: loop_detection.process_mark()},
         read_bufsize=READ_AHEAD,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
     )

@@ -11,7 +11,7 @@ import socket
 from collections import deque
 from functools import partial
 
-from clawft.link.own_thread import apart
+from clawft.link.own_thread import run_in_own_thread
 
 MAX_LOOKUPS = 64
 MAX_OF_ZONE = 4
@@ -33,7 +33,7 @@ class Lookups:
         zone = zone_of(host)
         await self._enter(zone, asyncio.get_running_loop())
         work = partial(system_addresses, host, port)
-        return await apart(work, f"look-up of {host[:50]}", over=partial(self._leave, zone))
+        return await run_in_own_thread(work, f"look-up of {host[:50]}", ended=partial(self._leave, zone))
 
     async def _enter(self, zone: str, loop: asyncio.AbstractEventLoop) -> None:
         if self._running.get(zone, 0) < MAX_OF_ZONE:

@@ -101,6 +101,6 @@ async def _make(spec: UpstreamSpec, way: Way) -> Link:
     values = (*spec.env.values(), *spec.headers.values(), spec.url, spec.proxy)
     if not any(map(is_reference, values)):
         return way()
-    from clawft.link.own_thread import apart  # most servers have none
+    from clawft.link.own_thread import run_in_own_thread  # most servers have none
 
-    return await apart(way, f"secrets of {spec.name}")
+    return await run_in_own_thread(way, f"secrets of {spec.name}")

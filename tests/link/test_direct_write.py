@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from clawft.link.direct_write import LONGEST, write_directly
 from clawft.link.lines import LineReader, LineWriter
-from clawft.link.lone_line import LONGEST, write_at_once
 from clawft.wire.framing import TooLong
 from tests.gateway.support import turns
 from tests.requirements import requirement
@@ -134,9 +134,9 @@ async def test_nothing_is_written_to_a_pipe_that_was_closed() -> None:
     source, sink = os.pipe()
     other = os.dup(sink)
     transport, _ = await asyncio.get_running_loop().connect_write_pipe(LineWriter, os.fdopen(sink, "wb", 0))
-    assert write_at_once(b"one\n", other, transport)
+    assert write_directly(b"one\n", other, transport)
     transport.abort()
-    assert not write_at_once(b"two\n", other, transport)
+    assert not write_directly(b"two\n", other, transport)
     os.close(other)
     async with asyncio.timeout(5):
         assert await asyncio.to_thread(os.read, source, 100) == b"one\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clawft.link.households import household
+from clawft.link.client_networks import network_of
 from tests.requirements import requirement
 
 
@@ -19,5 +19,5 @@ from tests.requirements import requirement
         ("::ffff:192.0.2.7", "192.0.2.7"),
     ],
 )
-def test_one_owner_of_many_addresses_is_one_household(address: str, whose: str) -> None:
-    assert household(address) == whose
+def test_one_owner_of_many_addresses_is_one_network(address: str, whose: str) -> None:
+    assert network_of(address) == whose
