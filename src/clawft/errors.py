@@ -251,7 +251,7 @@ class LinkError(ClawftError):
 
 
 class LinkClosed(LinkError):
-    unheard = False
+    without_response = False
     """It was closed before anything of an answer came."""
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from clawft.errors import RequestTimeout
 from clawft.guard.security import HOSTS_AT_ONCE, Resolve, Security, resolve_host
-from clawft.link.http_out import names
-from clawft.link.http_out.names import Place
+from clawft.link.http_out import dns
+from clawft.link.http_out.dns import Place
 from clawft.model import Allow, Ask, Call, Caller, Capabilities, Deny, Question, Reply, SilentTalk, Verdict
 from clawft.policy import arguments as found_in
 from clawft.policy import command, search
@@ -109,7 +109,7 @@ async def test_a_name_that_does_not_resolve_is_left_to_whoever_connects(monkeypa
     def fails(host: str, port: int | None) -> list[Place]:
         raise OSError("no such host")
 
-    monkeypatch.setattr(names, "system_addresses", fails)
+    monkeypatch.setattr(dns, "system_addresses", fails)
     assert await resolve_host("example.com") == ()
 
 
@@ -247,7 +247,7 @@ async def test_a_slow_resolver_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
         ended.wait()
         return []
 
-    monkeypatch.setattr(names, "system_addresses", slow)
+    monkeypatch.setattr(dns, "system_addresses", slow)
     async with asyncio.timeout(5):
         assert await resolve_host("example.com") == ()
     ended.set()
@@ -301,7 +301,7 @@ async def test_several_hosts_are_looked_up_at_a_time_but_few() -> None:
 
     async with asyncio.timeout(5):
         assert await judged({"pages": [f"http://{n}.test/" for n in range(20)]}, guard(find)) is DONE
-    assert most == HOSTS_AT_ONCE <= names.MAX_OF_ZONE
+    assert most == HOSTS_AT_ONCE <= dns.MAX_OF_ZONE
 
 
 @requirement("GUARD-03")

@@ -195,7 +195,7 @@ def _count_keys(decoded: object) -> int:
 
 async def resolve_host(host: str) -> Sequence[str]:
     """Asks the system. A name that does not resolve has no address to judge; whoever connects will find out."""
-    from clawft.link.http_out.names import LOOKUPS  # few calls name a host
+    from clawft.link.http_out.dns import LOOKUPS  # few calls name a host
 
     try:
         async with asyncio.timeout(RESOLVE_SECONDS):

@@ -11,7 +11,7 @@ from aiohttp.client_proto import ResponseHandler
 
 from clawft.errors import LinkError
 from clawft.link.base import OutgoingRequest
-from clawft.link.http_out.connector import MAX_WRAPPING
+from clawft.link.http_out.connector import MAX_FRAMING
 from clawft.link.http_out.link import HttpLink
 from clawft.link.share.unread_output import MAX_UNREAD_BYTES, UNREAD
 from clawft.wire.jsonrpc.messages import Failure, Response
@@ -151,7 +151,7 @@ async def test_many_answers_without_a_body_on_one_connection_are_no_wrapping() -
         await asked.write(accepted)
 
     async with linked(vice) as (link, site):
-        for _ in range(2 * MAX_WRAPPING // len(accepted)):
+        for _ in range(2 * MAX_FRAMING // len(accepted)):
             await link.notify("tools/call")
     assert site.connections == 1
 

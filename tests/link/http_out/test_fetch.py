@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pytest
 
 from clawft.errors import InvalidArguments, LinkError, PermissionDenied, RequestTimeout
-from clawft.link.http_out import names
-from clawft.link.http_out.fetch import BodyUnpacker, FetchBounds, FetchedAnswer, FetchRequest, after_redirect, fetch
-from clawft.link.http_out.names import Place
+from clawft.link.http_out import dns
+from clawft.link.http_out.dns import Place
+from clawft.link.http_out.fetch import BodyDecoder, FetchBounds, FetchedAnswer, FetchRequest, after_redirect, fetch
 from tests.requirements import requirement
 
 Answer = bytes | Callable[[bytes], bytes]
@@ -207,7 +207,7 @@ async def test_a_name_is_resolved_once_and_only_its_judged_address_is_used(
         asked.append(host)
         return [(socket.AF_INET, "127.0.0.1" if len(asked) == 1 else "127.0.0.2")]
 
-    monkeypatch.setattr(names, "system_addresses", rebinding)
+    monkeypatch.setattr(dns, "system_addresses", rebinding)
     judge = Strict()
     found = await fetch(site.url("/", "rebinding.test"), judge=judge)
     assert found.body == b"hello"
@@ -259,7 +259,7 @@ async def test_bytes_are_counted_after_unpacking(site: Site) -> None:
 @requirement("QUAL-12")
 def test_unpacking_never_holds_more_than_the_bound() -> None:
     packed = gzip.compress(b"a" * 50_000_000)
-    body = BodyUnpacker("gzip", 1000)
+    body = BodyDecoder("gzip", 1000)
     tracemalloc.start()
     try:
         body.add(packed)
@@ -277,7 +277,7 @@ async def test_what_is_sent_behind_the_end_of_a_gzip_is_not_read(site: Site) -> 
     more = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 1000000000\r\n\r\n"
     site.answers["/"] = more + packed
     assert (await fetch(site.url("/"), judge=anyone)).body == b"fine"
-    body = BodyUnpacker("gzip", 1000)
+    body = BodyDecoder("gzip", 1000)
     body.add(packed)
     assert (body.over, body.full) == (True, False)
 

@@ -818,7 +818,7 @@ async def test_what_is_packed_by_an_old_name_is_bounded_as_all_else(body: bytes,
             await link.request(PING)
 
 
-PACKED = zlib.MAX_WBITS | 16
+ACCEPTED_ENCODINGS = zlib.MAX_WBITS | 16
 
 
 def streamed(*data: bytes) -> Respond:
@@ -828,7 +828,7 @@ def streamed(*data: bytes) -> Respond:
         if asked.about != "ping":
             return web.Response(status=202)
         stream = await asked.stream(**{"Content-Encoding": "x-gzip"})
-        packing = zlib.compressobj(wbits=PACKED)
+        packing = zlib.compressobj(wbits=ACCEPTED_ENCODINGS)
         for each in data:
             await stream.response.write(packing.compress(b"data: " + each + b"\n\n"))
             await stream.response.write(packing.flush(zlib.Z_SYNC_FLUSH))

@@ -18,7 +18,7 @@ from clawft.errors import (
     WireError,
 )
 from clawft.link.base import too_long
-from clawft.link.http_out.packed import READ_AHEAD, is_packed, unpacked
+from clawft.link.http_out.gzip_coding import READ_AHEAD, decompressed, is_x_gzip
 from clawft.link.share.turns import ALONE_FROM, AwaitedTurn, LinkSender
 from clawft.wire.headers import legible
 from clawft.wire.jsonrpc import reading
@@ -69,8 +69,8 @@ async def read_body(url: str, response: ClientResponse, limit: int, sender: Link
             if size >= ALONE_FROM:
                 await turn.wait(size)
         body = whole.getvalue()
-    if is_packed(response):
-        body = unpacked(url, body, limit)
+    if is_x_gzip(response):
+        body = decompressed(url, body, limit)
     return body.removeprefix(BOM_UTF8)
 
 

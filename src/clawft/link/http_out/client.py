@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from clawft.errors import NeedsAuth
 from clawft.link.faults import Faults
 from clawft.link.http_out.exchange import challenges_in, exchanges
-from clawft.link.http_out.packed import READ_AHEAD
+from clawft.link.http_out.gzip_coding import READ_AHEAD
 from clawft.link.http_out.receive_state import ReceiveState
 from clawft.policy.address import is_loopback
 from clawft.wire.framing import DEFAULT_LIMIT
@@ -28,8 +28,8 @@ ASIDE_SECONDS = 10.0
 """How long a message without an answer may take; nobody waits for it."""
 GOODBYE_SECONDS = 2.0
 """How long a link that closes waits for what it still has to say."""
-PACKED = "gzip, deflate"
-"""What an answer may be packed with: whatever else is installed beside us changes nothing."""
+ACCEPTED_ENCODINGS = "gzip, deflate"
+"""Content codings we accept; aiohttp would add those of other packages that happen to be installed."""
 OURS = frozenset({"accept", "content-type", "content-length", "host", "last-event-id", "mcp-session-id"})
 """Headers that no configuration may set."""
 
@@ -43,13 +43,13 @@ def open_client(proxy: str = "") -> ClientSession:
 
     from clawft.link import loop_detection
     from clawft.link.http_out.connector import Connector
-    from clawft.link.http_out.names import Resolver
+    from clawft.link.http_out.dns import Resolver
 
     return aiohttp.ClientSession(
         connector=Connector(resolver=Resolver()),
         proxy=proxy or None,
         cookie_jar=aiohttp.DummyCookieJar(),
-        headers={"Accept-Encoding": PACKED, loop_detection.HEADER: loop_detection.process_mark()},
+        headers={"Accept-Encoding": ACCEPTED_ENCODINGS, loop_detection.HEADER: loop_detection.process_mark()},
         read_bufsize=READ_AHEAD,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
     )
@@ -76,7 +76,7 @@ async def close_client(client: ClientSession, leaving: Collection[asyncio.Task[N
 
 
 def _is_here(url: str) -> bool:
-    """No proxy leads back to this machine, and none shall hear what is said here."""
+    """No proxy leads back to this machine, and none shall read_header what is said here."""
     try:
         return is_loopback(urlsplit(url).hostname or "")
     except ValueError:  # no address at all: whoever connects says so

@@ -50,15 +50,15 @@ def is_of_proxy(error: BaseException, url: str) -> bool:
     return isinstance(error, aiohttp.ClientConnectorDNSError) and error.host != URL(url).raw_host
 
 
-def has_left(error: BaseException) -> bool:
-    """It was reached, and is gone before it has answered; where we have ended it ourselves there are words of ours."""
+def was_disconnected(error: BaseException) -> bool:
+    """Did the server close the connection before it had answered? Where we closed it, the error has our own words."""
     if not isinstance(error, aiohttp.ServerDisconnectedError):
         return False
     return not isinstance(error.message, str) or error.message == _LEFT
 
 
-def is_unheard(error: BaseException) -> bool:
-    """It was reached, and nothing has come: a connection that was kept may have ended just as it was used again."""
+def got_no_response(error: BaseException) -> bool:
+    """Was the connection closed before a byte of the answer? It may have been closed just as it was used again."""
     if isinstance(error, aiohttp.ServerConnectionError):
         return isinstance(error, aiohttp.ServerDisconnectedError) and error.message == _LEFT
     return isinstance(error, aiohttp.ClientConnectionError) and not isinstance(error, aiohttp.ClientConnectorError)
@@ -77,7 +77,7 @@ def reason(error: BaseException) -> str:
         return "it did not open the connection in time"
     if isinstance(error, aiohttp.ClientConnectorError):
         return _of_system(error.os_error)
-    if has_left(error):
+    if was_disconnected(error):
         return "it closed the connection before its answer was whole"  # not with the headers that came, of any kind
     if _UNSENT in str(error):
         return "it closed the connection before our request was whole"

@@ -12,7 +12,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
 
 from clawft.link.http_out.connect_failure import reason
-from clawft.link.http_out.idle import LONGEST_SECONDS, SOON_SECONDS, Idling
+from clawft.link.http_out.keep_alive import LONGEST_SECONDS, SOON_SECONDS, KeepAlive
 from clawft.link.share.read_throttle import UNSOLICITED_SHARE
 from clawft.link.share.unread_output import SlowReader
 
@@ -28,9 +28,9 @@ MAX_HEADS = 64
 """Heads of answers that wait to be read on one connection; `100 Continue` is one, and may come again and again."""
 AT_ONCE = 8 * 1024
 """Bytes that are taken in one go where they are cut into many tiny chunks: each costs as much as a large one."""
-MAX_WRAPPING = 1024 * 1024
-"""Bytes around the pieces of a body that are none of it: a chunk may be announced with words that never end."""
-WRAPPING_EACH = 16
+MAX_FRAMING = 1024 * 1024
+"""Bytes of chunk framing around a body: a chunk may have extensions that never end."""
+FRAMING_EACH = 16
 """More of them for each byte of the body, which may come in chunks of one byte."""
 _FINAL = 200
 """Below it a head is only a word in between."""
@@ -38,9 +38,11 @@ _TINY = 24
 """A line end in so many bytes, or fewer, is what such chunks look like."""
 
 
-class _Bounded(ResponseHandler):
-    """One connection. A server that sends heads without end, or nothing but wrapping, is cut off, one that sends crumbs
-    is read slowly, one that does not read is given up, and whoever reads a body hears that it broke.
+class BoundedConnection(ResponseHandler):
+    """One connection, with bounds on what the server can make us do.
+
+    It is cut off for endless heads or chunk framing, read slowly when it sends many tiny chunks, and given up when it
+    does not read. Whoever reads a body is told when the connection breaks.
     """
 
     _rest = b""
@@ -52,27 +54,27 @@ class _Bounded(ResponseHandler):
     """What has read the head of an answer; there is a new one for each request."""
     _ended = 0.0
     _idle: float | None = None
-    """How long it had waited for the request it has now; None for its first."""
+    """For how long it was idle before the request it has now; None for its first."""
     _used = 0.0
-    """Since when it has that."""
+    """When that request was sent."""
 
-    def __init__(self, loop: AbstractEventLoop, idling: Idling) -> None:
+    def __init__(self, loop: AbstractEventLoop, keep_alive: KeepAlive) -> None:
         super().__init__(loop)
-        self._idling = idling
+        self._keep_alive = keep_alive
 
     def use_again(self, idle: float, now: float) -> None:
-        """For the next request, after nothing was asked for so long."""
+        """Note that the next request is sent now, after so many idle seconds."""
         self._idle, self._used = idle, now
 
     def ended_at(self) -> float:
-        """When it was seen to be no use any more, while nothing is asked: 0 as long as it is."""
+        """When it was found closed while idle; 0 if it is still open."""
         if not self._ended and (self.transport is None or self.transport.is_closing() or _is_readable(self.transport)):
             self._ended = time.monotonic()
         return self._ended
 
     def data_received(self, data: bytes) -> None:
         if self._answered is self._parser and data and (self._payload is None or self._payload.is_eof()):
-            self._hang_up()
+            self._reject_unasked()
         elif self._rest and data:
             self._rest += data
             self._read_on(False)
@@ -89,8 +91,8 @@ class _Bounded(ResponseHandler):
         super().data_received(data)
         self._came += len(data)
         body = self._payload
-        if body is not None and self._came > MAX_WRAPPING + WRAPPING_EACH * body.total_bytes:
-            self._cut_off(f"more than {MAX_WRAPPING} bytes around an answer that are none of it")
+        if body is not None and self._came > MAX_FRAMING + FRAMING_EACH * body.total_bytes:
+            self._cut_off(f"more than {MAX_FRAMING} bytes around an answer that are none of it")
 
     def _take_some(self) -> None:
         """Parse a part of what is here, then leave the time to others, for as long as makes this our share of it."""
@@ -156,7 +158,7 @@ class _Bounded(ResponseHandler):
             self._unread.caught_up()
         now = time.monotonic()
         if self._idle is not None and now - self._used < SOON_SECONDS and self._is_unheard():
-            self._idling.meet_end(self._idle, now)
+            self._keep_alive.note_lost_request(self._idle, now)
         rest, self._rest = self._rest, b""
         if rest and self.transport is not None:
             super().data_received(rest)
@@ -165,12 +167,12 @@ class _Bounded(ResponseHandler):
         self._ended = self._ended or time.monotonic()
 
     def _is_unheard(self) -> bool:
-        """It was not us who ended it, and nothing has come since the last request."""
+        """Did the server close it without a byte in answer to the last request?"""
         is_ours = self.transport is None or self.exception() is not None
         return not is_ours and self._parser is not None and self._reading is not self._parser
 
-    def _hang_up(self) -> None:
-        """What comes before we have asked is nobody's answer; the next to ask on this connection would take it."""
+    def _reject_unasked(self) -> None:
+        """Close a connection that sends before we have asked: the next request on it would take that for its answer."""
         self._should_close = True
         if self.transport is not None:
             self.transport.abort()
@@ -178,7 +180,7 @@ class _Bounded(ResponseHandler):
     def feed_data(self, data: Any, size: int = 0) -> None:
         if data[0].code >= _FINAL:
             self._answered = self._parser
-            self._idling.hear(data[0].headers.get("Keep-Alive", ""))
+            self._keep_alive.read_header(data[0].headers.get("Keep-Alive", ""))
         if len(self._buffer) < MAX_HEADS:
             super().feed_data(data, size)
         else:
@@ -194,7 +196,7 @@ class _Bounded(ResponseHandler):
         self._break_off(reason(exc) if isinstance(exc, HttpProcessingError) else str(exc))
 
     def _close_up(self) -> None:
-        """It is us who end it: nobody reads what came, and a body that waits there holds us."""
+        """End it from our side; drop what came and nobody has read, as it refers to this connection."""
         self._break_off("we have closed the connection")
         self._buffer.clear()
 
@@ -220,12 +222,14 @@ class Connector(TCPConnector):
     def __init__(self, **options: Any) -> None:
         options["keepalive_timeout"] = LONGEST_SECONDS
         super().__init__(**options)  # pyright: ignore[reportUnknownMemberType]  # an argument we do not give has no type
-        self._idling = Idling()
-        self._factory = partial(_Bounded, loop=self._loop, idling=self._idling)  # aiohttp has no other place to say it
+        self._keep_alive = KeepAlive()
+        self._factory = partial(
+            BoundedConnection, loop=self._loop, keep_alive=self._keep_alive
+        )  # aiohttp has no other place to say it
 
     async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
         """One that waits for a request, and is not about to end, nor has ended unseen."""
-        waiting = cast("deque[tuple[_Bounded, float]] | None", self._conns.get(key))  # our factory made them
+        waiting = cast("deque[tuple[BoundedConnection, float]] | None", self._conns.get(key))  # our factory made them
         while waiting and not self._lasts(*waiting[0]):
             waiting.popleft()[0].close()
         if waiting:
@@ -234,10 +238,10 @@ class Connector(TCPConnector):
             connection.use_again(now - since, now)
         return await super()._get(key, traces)
 
-    def _lasts(self, connection: _Bounded, since: float) -> bool:
+    def _lasts(self, connection: BoundedConnection, since: float) -> bool:
         now, ended = time.monotonic(), connection.ended_at()
         if ended:
-            self._idling.see_end(ended - since)
+            self._keep_alive.note_closed(ended - since)
             return False
-        self._idling.see_alive(now - since)
-        return now - since < self._idling.seconds(now)
+        self._keep_alive.note_open(now - since)
+        return now - since < self._keep_alive.seconds(now)

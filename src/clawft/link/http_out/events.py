@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from clawft.link.http_out.packed import is_packed, unpacked_parts
+from clawft.link.http_out.gzip_coding import decompressed_parts, is_x_gzip
 from clawft.link.share.read_throttle import ReadThrottle
 from clawft.link.share.turns import AwaitedTurn, LinkSender
 from clawft.wire.sse import EventReader, SseEvent
@@ -39,7 +39,7 @@ async def events_of(
     reader = EventReader(limit, skips=skips)
     with AwaitedTurn(sender, response.close) as turn:
         try:
-            async for chunk in unpacked_parts(response) if is_packed(response) else response.content.iter_any():
+            async for chunk in decompressed_parts(response) if is_x_gzip(response) else response.content.iter_any():
                 for piece in _pieces(chunk):
                     reading = _TimedReading(reader.feed(piece))
                     for event in reading:

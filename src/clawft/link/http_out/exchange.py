@@ -34,13 +34,13 @@ class ClientExchange:
     async def __aenter__(self) -> ClientResponse:
         import aiohttp  # loaded already: the client exists
 
-        from clawft.link.http_out.connect_failure import is_unheard  # as aiohttp
+        from clawft.link.http_out.connect_failure import got_no_response  # as aiohttp
 
         try:
             return await self._context.__aenter__()
         except (aiohttp.ClientError, OSError, ValueError) as failed:
             closed = self._closed("cannot be reached", failed)
-            closed.unheard = is_unheard(failed)
+            closed.without_response = got_no_response(failed)
             raise closed from None
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
@@ -52,12 +52,20 @@ class ClientExchange:
 
     def _closed(self, what: str, error: BaseException) -> LinkClosed:
         """Errors of the library name the whole address; ours do not."""
-        from clawft.link.http_out.connect_failure import advice, has_left, is_no_http, is_of_proxy, reason  # as aiohttp
+        from clawft.link.http_out.connect_failure import (  # as aiohttp
+            advice,
+            is_no_http,
+            is_of_proxy,
+            reason,
+            was_disconnected,
+        )
 
         shown = mask_url(self._url)
         if is_of_proxy(error, self._url):
             return LinkClosed(f"{shown} {what}: its proxy: {reason(error)}", hint=_PROXY_HINT)
-        what = "sent an answer that is no HTTP" if is_no_http(error) else "broke off" if has_left(error) else what
+        what = (
+            "sent an answer that is no HTTP" if is_no_http(error) else "broke off" if was_disconnected(error) else what
+        )
         return LinkClosed(f"{shown} {what}: {reason(error).replace(self._url, shown)}", hint=advice(error))
 
 

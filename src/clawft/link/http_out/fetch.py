@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from clawft.errors import Busy, InvalidArguments, LinkError, RequestTimeout
-from clawft.link.http_out.names import LOOKUPS
+from clawft.link.http_out.dns import LOOKUPS
 from clawft.link.share.turns import ALONE_FROM, AwaitedTurn, LinkSender
 from clawft.wire.headers import legible
 from clawft.wire.secrets import mask_url
@@ -26,8 +26,8 @@ if TYPE_CHECKING:  # aiohttp and yarl cost some 100 ms to import: only when some
     from yarl import URL
 
 CHUNK_BYTES = 65_536
-UNPACKED_BYTES = 262_144
-"""What is unpacked in one go: a thousandth of it may come in."""
+DECODED_BYTES = 262_144
+"""What is decoded at once: gzip makes it of a thousandth of its size."""
 TURN_SECONDS = 10.0
 """How long a large answer waits for those of others."""
 MAX_SENDERS = 256
@@ -221,7 +221,7 @@ class _Pinned:
 
 
 def _only_to(addresses: Sequence[tuple[socket.AddressFamily, str]]) -> Callable[[Any], socket.socket]:
-    """The last look, where a socket is made: an address in the URL itself never passes the resolver."""
+    """A socket factory that refuses other addresses: one in the URL itself never passes the resolver."""
     from ipaddress import ip_address  # loaded by now: whoever judges a URL needs it
 
     judged = {ip_address(address.partition("%")[0]) for _, address in addresses}
@@ -236,7 +236,7 @@ def _only_to(addresses: Sequence[tuple[socket.AddressFamily, str]]) -> Callable[
 
 
 async def _read(response: "ClientResponse", limit: int) -> FetchedAnswer:
-    body = BodyUnpacker(_packed_as(response), limit)
+    body = BodyDecoder(_encodings(response), limit)
     with AwaitedTurn(_sender_of(str(response.url.origin())), response.close) as turn:
         async for chunk in response.content.iter_chunked(CHUNK_BYTES):
             left = chunk
@@ -273,8 +273,8 @@ def _sender_of(site: str) -> LinkSender:
     return sender
 
 
-def _packed_as(response: "ClientResponse") -> str:
-    """All of it: each coding may stand in a line of its own, and one that only the way here has is one, too."""
+def _encodings(response: "ClientResponse") -> str:
+    """All codings of the body, from each line of both headers, without `chunked`."""
     told = [*response.headers.getall("Content-Encoding", ()), *response.headers.getall("Transfer-Encoding", ())]
     codings = [each.strip() for line in told for each in line.split(",")]
     return ", ".join(each for each in codings if each and each.lower() != "chunked")
@@ -291,8 +291,8 @@ async def _wait_for(turn: AwaitedTurn, size: int) -> None:
         raise Busy("busy: too many large answers at once", hint="try again in a moment, or ask for less") from None
 
 
-class BodyUnpacker:
-    """A body as it comes in, never more than `limit` bytes of it, however well it was packed."""
+class BodyDecoder:
+    """A body as it comes in, decoded, never more than `limit` bytes of it."""
 
     def __init__(self, encoding: str, limit: int) -> None:
         if encoding.lower() not in ("", "identity", "gzip", "x-gzip"):
@@ -304,10 +304,10 @@ class BodyUnpacker:
         self._gzip = zlib.decompressobj(_GZIP) if "gzip" in encoding.lower() else None
 
     def add(self, chunk: bytes) -> bytes:
-        """As much of it as is unpacked in one go; what is left of it comes back."""
+        """Decode a part of the chunk; returns what is left of it."""
         self._begun = True
         room = self._limit - len(self.data)
-        piece, left = self._unpack(chunk, min(room + 1, UNPACKED_BYTES))
+        piece, left = self._unpack(chunk, min(room + 1, DECODED_BYTES))
         self.data += piece[: room + 1]
         if len(self.data) > self._limit:
             del self.data[self._limit :]

@@ -138,11 +138,11 @@ class HttpLink(ClientLink):
         return await self._repeated(outgoing.method in REPEATABLE, partial(self._ask, id, outgoing))
 
     async def _repeated(self, harmless: bool, send: Callable[[], Awaitable[T]]) -> T:
-        """Send again if the connection was just being closed by the server; the next one is new, see `idle`."""
+        """Send again if the connection was just being closed by the server; the next one is new, see `keep_alive`."""
         try:
             return await send()
         except LinkClosed as closed:
-            if not closed.unheard or not harmless:
+            if not closed.without_response or not harmless:
                 raise
         return await send()
 

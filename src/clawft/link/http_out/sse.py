@@ -218,7 +218,7 @@ class SseLink(ClientLink):
 
     def _take_endpoint(self, place: str) -> None:
         """Said once, and on the same origin: our headers go nowhere else."""
-        if len(place) > MAX_ENDPOINT or not is_beside(self._target, place):
+        if len(place) > MAX_ENDPOINT or not is_same_origin(self._target, place):
             raise LinkClosed(f"{self._url} wants us to post to another place: {place[:200]}")
         if not self._endpoint.done():
             self._endpoint.set_result(urljoin(self._target, place))
@@ -280,7 +280,7 @@ class SseLink(ClientLink):
         await close_client(client, leaving)
 
 
-def is_beside(url: str, place: str) -> bool:
+def is_same_origin(url: str, place: str) -> bool:
     """Whether `place`, seen from `url`, is at the same origin, for the same user."""
     try:
         return _origin(urljoin(url, place)) == _origin(url)

@@ -1,4 +1,4 @@
-"""Answers and streams that are packed by the old name of gzip, which aiohttp does not know."""
+"""Answers and streams with the content coding `x-gzip`, the old name of gzip, which aiohttp does not know."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _GZIP = 16 | 15
 """For zlib: with the head of gzip, and the largest window."""
 
 
-def is_packed(response: ClientResponse) -> bool:
+def is_x_gzip(response: ClientResponse) -> bool:
     return response.headers.get("Content-Encoding", "").lower() == "x-gzip"
 
 
-def unpacked(url: str, body: bytes, limit: int) -> bytes:
+def decompressed(url: str, body: bytes, limit: int) -> bytes:
     """The whole of a body. Raises MessageTooLong."""
     import zlib  # loaded with aiohttp
 
@@ -34,8 +34,8 @@ def unpacked(url: str, body: bytes, limit: int) -> bytes:
     return whole
 
 
-async def unpacked_parts(response: ClientResponse) -> AsyncIterator[bytes]:
-    """What has come of a stream, as soon as it can be read, and never much at once. Raises ClientPayloadError."""
+async def decompressed_parts(response: ClientResponse) -> AsyncIterator[bytes]:
+    """The parts of a stream, decompressed as they come, never much at once. Raises ClientPayloadError."""
     import zlib  # loaded with aiohttp
 
     from aiohttp import ClientPayloadError  # loaded already: the client exists

@@ -9,7 +9,7 @@ import pytest
 from clawft.errors import LinkClosed
 from clawft.link.base import OutgoingRequest
 from clawft.link.http_out import connector
-from clawft.link.http_out.idle import LONGEST_SECONDS, NONE_SECONDS, SILENT_SECONDS, SOON_SECONDS, Idling
+from clawft.link.http_out.keep_alive import LONGEST_SECONDS, NONE_SECONDS, SILENT_SECONDS, SOON_SECONDS, KeepAlive
 from clawft.link.http_out.link import HttpLink
 from clawft.wire.jsonrpc.messages import Response
 from tests.requirements import requirement
@@ -230,26 +230,26 @@ async def test_what_was_half_answered_is_not_asked_again(said: bytes) -> None:
 
 
 def test_a_server_that_was_stopped_teaches_nothing() -> None:
-    idling = Idling()
-    idling.see_end(0.001)
-    assert idling.seconds(0.0) == SILENT_SECONDS - 1
+    keep_alive = KeepAlive()
+    keep_alive.note_closed(0.001)
+    assert keep_alive.seconds(0.0) == SILENT_SECONDS - 1
 
 
 def test_one_that_was_stopped_late_is_found_out_as_another_lasts_longer() -> None:
-    idling = Idling()
-    idling.see_end(2.0)
-    assert idling.seconds(0.0) == 1.0
-    idling.see_alive(1.9)
-    assert idling.seconds(0.0) == 1.0
-    idling.see_alive(2.1)
-    assert idling.seconds(0.0) == SILENT_SECONDS - 1
+    keep_alive = KeepAlive()
+    keep_alive.note_closed(2.0)
+    assert keep_alive.seconds(0.0) == 1.0
+    keep_alive.note_open(1.9)
+    assert keep_alive.seconds(0.0) == 1.0
+    keep_alive.note_open(2.1)
+    assert keep_alive.seconds(0.0) == SILENT_SECONDS - 1
 
 
 def test_where_a_request_was_lost_nothing_waits_so_long_again() -> None:
     """Whatever is between us and the server may have forgotten the connection, and no longer tells."""
-    idling = Idling()
-    idling.hear("timeout=75")
-    idling.meet_end(40.0, 1000.0)
-    assert idling.seconds(1001.0) == 0.0
-    idling.see_alive(50.0)
-    assert idling.seconds(1001.0 + NONE_SECONDS) == 39.0
+    keep_alive = KeepAlive()
+    keep_alive.read_header("timeout=75")
+    keep_alive.note_lost_request(40.0, 1000.0)
+    assert keep_alive.seconds(1001.0) == 0.0
+    keep_alive.note_open(50.0)
+    assert keep_alive.seconds(1001.0 + NONE_SECONDS) == 39.0

@@ -1,7 +1,7 @@
-"""The addresses of a name, looked up beside the loop; names of one zone never hold up those of another.
+"""DNS look-ups in threads, with a bound for each zone, so that a slow zone does not hold up the others.
 
-The system's resolver cannot be interrupted, and whoever has a zone decides how long its names take. So each look-up has
-a thread of its own, which nobody waits for at the end, and a zone has few of them at a time.
+The resolver of the system cannot be interrupted, and whoever owns a zone decides how long its names take. So each
+look-up has a daemon thread of its own, and a zone has few of them at a time.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ MAX_LOOKUPS = 64
 MAX_OF_ZONE = 4
 """Look-ups at a time; more of the same zone wait."""
 ZONE_LABELS = 2
-"""A zone is what ends in the same so many labels."""
+"""Names with the same last labels, so many, are of one zone."""
 
 Place = tuple[socket.AddressFamily, str]
-"""Of one address."""
+"""An address and its family."""
 
 
 class Lookups:
@@ -77,7 +77,7 @@ def system_addresses(host: str, port: int | None) -> list[Place]:
 
 
 def _written(place: tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]) -> str:
-    """With the scope, where it has one."""
+    """The address as text, with its scope where it has one."""
     scope = place[3] if len(place) > 3 else 0
     return f"{place[0]}%{scope}" if scope and "%" not in str(place[0]) else str(place[0])
 

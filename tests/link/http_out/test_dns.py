@@ -7,8 +7,8 @@ from collections.abc import Generator
 
 import pytest
 
-from clawft.link.http_out import names
-from clawft.link.http_out.names import MAX_LOOKUPS, MAX_OF_ZONE, Lookups, Place, Resolver, zone_of
+from clawft.link.http_out import dns
+from clawft.link.http_out.dns import MAX_LOOKUPS, MAX_OF_ZONE, Lookups, Place, Resolver, zone_of
 from tests.requirements import requirement
 
 SOON_S = 10.0
@@ -31,7 +31,7 @@ class System:
 @pytest.fixture
 def system(monkeypatch: pytest.MonkeyPatch) -> Generator[System]:
     made = System()
-    monkeypatch.setattr(names, "system_addresses", made)
+    monkeypatch.setattr(dns, "system_addresses", made)
     yield made
     made.over.set()
 
