@@ -23,7 +23,7 @@ FAILS_AT_ONCE = {
     "store/document.py",
     "wire/codes.py",
     "wire/jsonrpc/salvage.py",
-    "wire/legible.py",
+    "wire/readable.py",
     "wire/unseen.py",
     "wire/visible.py",
 }

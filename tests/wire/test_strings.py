@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from clawft.wire import strings
-from clawft.wire.strings import MAX_MENDED_BYTES, clipped, clipped_json, unescaped, without_halves
+from clawft.wire.strings import MAX_MENDED_BYTES, clipped, clipped_json, replace_lone_surrogates, unescaped
 from tests.growth import grows_linearly
 from tests.requirements import requirement
 
@@ -66,7 +66,7 @@ def test_half_a_character_gives_way_to_a_sign_and_nothing_else_changes(text: str
     spelled = json.dumps({"a": text})
     spelled = _ESCAPED.sub(r"\1\\uD", spelled) if upper else spelled
     meant = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    mended = without_halves(spelled.encode())
+    mended = replace_lone_surrogates(spelled.encode())
     told = json.loads(spelled if mended is None else mended)["a"]
     assert len(told) == len(json.loads(spelled)["a"])
     assert told.replace("\ufffd", "") == meant.replace("\ufffd", "")
@@ -77,6 +77,6 @@ def test_half_a_character_gives_way_to_a_sign_and_nothing_else_changes(text: str
 @pytest.mark.parametrize("part", [rb"\\", rb"\ud800", rb"\ud83d\ude00", rb"\u0041", rb"x\n", rb"\u"])
 def test_looking_for_halves_takes_little_time_whatever_there_is(part: bytes) -> None:
     def look(size: int) -> object:
-        return without_halves(rb"\udc00" + part * (size // len(part)))
+        return replace_lone_surrogates(rb"\udc00" + part * (size // len(part)))
 
     assert grows_linearly(look, MAX_MENDED_BYTES // 8)

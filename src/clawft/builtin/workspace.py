@@ -18,7 +18,7 @@ from clawft.builtin.tree import walk_tree
 from clawft.errors import BadParams, ToolError, ToolNotFound
 from clawft.link.share.large_messages import produce_large
 from clawft.model import Call, Prompt, PromptArgument, Resource, ResourceContent, ResourceTemplate
-from clawft.model.encoded import whole
+from clawft.model.encoded import without_surrogates
 from clawft.provider.function import FunctionProvider
 from clawft.store.base import KeyValueStore
 
@@ -90,7 +90,7 @@ class WorkspaceProvider(FunctionProvider):
     def list_resources(self) -> Sequence[Resource]:
         """Text files at the top of the workspace; hidden ones are left out."""
         return [
-            Resource(uri_of(name), whole(name), mime_type=_MIME[Path(name).suffix], size=status.st_size)
+            Resource(uri_of(name), without_surrogates(name), mime_type=_MIME[Path(name).suffix], size=status.st_size)
             for name, status in islice(self._texts(), MAX_LISTED)
         ]
 
@@ -137,7 +137,8 @@ class WorkspaceProvider(FunctionProvider):
             data = file.read(MAX_RESOURCE_BYTES + 1)
         if len(data) > MAX_RESOURCE_BYTES:
             raise BadParams(
-                f"'{whole(path)}' is larger than {MAX_RESOURCE_BYTES} bytes", hint="read it in parts with file__read"
+                f"'{without_surrogates(path)}' is larger than {MAX_RESOURCE_BYTES} bytes",
+                hint="read it in parts with file__read",
             )
         return content_of(uri, path, data)
 
@@ -218,5 +219,5 @@ def _prompt_result(text: str, prompt: Prompt) -> dict[str, Any]:
 
 def _beginning_with(folder: ConfinedPath, start: str) -> Iterator[str]:
     for path, status in walk_tree(folder, recursive=False):
-        if path.rpartition("/")[2].startswith(start) and whole(path) == path:
+        if path.rpartition("/")[2].startswith(start) and without_surrogates(path) == path:
             yield f"{path}/" if stat.S_ISDIR(status.st_mode) else path

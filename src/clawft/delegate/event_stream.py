@@ -17,7 +17,7 @@ from clawft.delegate.sdk import Failures
 from clawft.delegate.toolbox import NameMap
 from clawft.delegate.turns import ModelAnswer, Say
 from clawft.errors import ModelFailed
-from clawft.model.encoded import whole
+from clawft.model.encoded import without_surrogates
 from clawft.wire.sse import EventReader
 
 MAX_EVENT = 64 * 1024 * 1024
@@ -76,7 +76,7 @@ async def events_of(response: Any, key: ApiKey) -> AsyncIterator[dict[str, Any]]
 
 
 def _object(data: str) -> dict[str, Any]:
-    told = whole(json.loads(data))
+    told = without_surrogates(json.loads(data))
     if not isinstance(told, dict):
         raise ValueError(f"an event that is no object: {data[:40]}")
     return told  # pyright: ignore[reportUnknownVariableType]  # whatever a server sends

@@ -26,7 +26,7 @@ from clawft.delegate.turns import (
     length_of,
 )
 from clawft.errors import DelegationFailed, ModelFailed
-from clawft.model.encoded import whole
+from clawft.model.encoded import without_surrogates
 from clawft.policy.delegation import Price
 
 MAX_USES = 64
@@ -143,7 +143,7 @@ class Loop:
 
         def say(text: str) -> None:
             nonlocal heard
-            text = whole(text)
+            text = without_surrogates(text)
             heard += len(text)
             if heard > MAX_ANSWER:
                 raise ModelFailed(f"the answer is longer than {MAX_ANSWER} characters and has no end")

@@ -8,7 +8,7 @@ from typing import Any
 
 from clawft.guard.asking import Unanswered, answer_to
 from clawft.model import Ask, Call, Question
-from clawft.wire.foreign_lines import BAR
+from clawft.wire.quoted_lines import BAR
 from clawft.wire.visible import visible_line
 
 MAX_ASKED = 4_000

@@ -1,7 +1,7 @@
-"""Values as JSON, whatever stands in their texts. Pure.
+"""Values as JSON, even if their texts have lone surrogates. Pure.
 
-Python keeps bytes of a file's name that are no UTF-8, and half an emoji, as halves of characters. JSON on the wire has
-no place for them: one such name would cost the list it is in.
+Python texts may have them: for bytes of a file name that are no UTF-8, or half of an emoji. UTF-8 cannot say them, so
+that one such name would cost the whole list it is in.
 """
 
 import re
@@ -10,27 +10,27 @@ from typing import Any, cast
 
 import msgspec
 
-_HALF = "[\ud800-\udfff]"  # compiled for those who need it
-_IN_ITS_PLACE = "\ufffd"
+_SURROGATE = "[\ud800-\udfff]"  # compiled for those who need it
+_REPLACEMENT = "\ufffd"
 
 
-def encoded(value: Any, foreign: Callable[[Any], Any] | None = None) -> bytes:
-    """`foreign` tells in plain words what msgspec does not know."""
+def encoded(value: Any, convert: Callable[[Any], Any] | None = None) -> bytes:
+    """`convert` turns what msgspec cannot encode into something it can."""
     try:
-        return msgspec.json.encode(value, enc_hook=foreign)
+        return msgspec.json.encode(value, enc_hook=convert)
     except UnicodeEncodeError:
-        return msgspec.json.encode(whole(msgspec.to_builtins(value, enc_hook=foreign)))
+        return msgspec.json.encode(without_surrogates(msgspec.to_builtins(value, enc_hook=convert)))
 
 
-def whole(value: Any) -> Any:
-    """The value with a sign in place of each half of a character, in all its texts."""
+def without_surrogates(value: Any) -> Any:
+    """The value with U+FFFD in place of each surrogate, in all its texts."""
     match value:
         case str():
-            return re.sub(_HALF, _IN_ITS_PLACE, value)
+            return re.sub(_SURROGATE, _REPLACEMENT, value)
         case dict():
             members = cast("dict[Any, Any]", value)
-            return {whole(name): whole(member) for name, member in members.items()}
+            return {without_surrogates(name): without_surrogates(member) for name, member in members.items()}
         case list() | tuple():
-            return [whole(item) for item in cast("list[Any]", value)]
+            return [without_surrogates(item) for item in cast("list[Any]", value)]
         case _:
             return value

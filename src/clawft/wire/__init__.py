@@ -11,8 +11,8 @@
 | what strangers may send | `shapes`, `blocks`, `resources_and_prompts`, `questions`, `schemas`: as the protocol says |
 | URIs in it | `resource_links` |
 | what people and models read | `visible`, by `unseen` and `hidden_characters`; `secrets` |
-| who speaks | `foreign_lines` |
-| what every client can read | `legible` |
+| text of others among ours | `quoted_lines` |
+| what every client can parse | `readable` |
 
 To add a revision: a row in `revisions.REVISIONS`; what it cannot know is left out in `narrow`.
 """

@@ -30,8 +30,8 @@ _SAFE_INTEGER = 2**53 - 1
 _MAX_DEPTH = 32
 
 
-def legible(value: str) -> str:
-    """A header as text that can be passed on: a library keeps bytes that are no UTF-8 as halves of characters."""
+def as_text(value: str) -> str:
+    """A header as text that can be encoded again: aiohttp keeps bytes that are no UTF-8 as lone surrogates."""
     return value.encode(errors="surrogateescape").decode(errors="replace")
 
 

@@ -16,14 +16,16 @@ from msgspec import Raw
 T = TypeVar("T")
 PIECE = 64 * 1024
 MAX_MENDED_BYTES = 512 * 1024
-"""Of a message that is looked through for half characters."""
-MAX_HALVES = 1_000
-"""Half characters in one message: one or two are an accident."""
+"""Of a message that is searched for lone surrogates."""
+MAX_LONE_SURROGATES = 1_000
+"""In one message: one or two are an accident."""
 
-_WHOLE = rb"(?:[^\\]++|\\[^u]|\\u(?![dD][89a-fA-F])|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}){1,1000}"
-_HALF = rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
-"""Of a character that JSON spells in two halves, where nothing whole stands."""
-_IN_ITS_PLACE = rb"\ufffd"
+_NO_LONE_SURROGATE = (
+    rb"(?:[^\\]++|\\[^u]|\\u(?![dD][89a-fA-F])|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}){1,1000}"
+)
+_LONE_SURROGATE = rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+"""A surrogate as an escape; where `_NO_LONE_SURROGATE` does not match, it is a lone one."""
+_REPLACEMENT = rb"\ufffd"
 _BROKEN_ESCAPE = rb"\\u[0-9a-fA-F]{0,3}\Z|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u?[0-9a-fA-F]{0,3})?\Z"
 _BROKEN_CHARACTER = rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z"
 _LONGEST = len(rb"\ud83d\ude00")
@@ -48,34 +50,34 @@ def clipped_json(value: Raw, most: int) -> str:
     return f"{text}… ({len(whole) - most} more bytes)"
 
 
-def without_halves(message: bytes) -> bytes | None:
-    """JSON with a sign in place of each half of a character; None if it has none, or more than anybody means.
+def replace_lone_surrogates(message: bytes) -> bytes | None:
+    """JSON with U+FFFD in place of each lone surrogate; None if it has none, or more than anybody means.
 
-    A program that cuts its text within an emoji writes such halves. They are JSON, but nothing that UTF-8 can say.
+    A program that cuts its text within an emoji writes them. They are valid JSON, but UTF-8 cannot encode them.
     """
     if len(message) > MAX_MENDED_BYTES or not (rb"\ud" in message or rb"\uD" in message):
         return None
     pieces: list[bytes] = []
-    whole, half = re.compile(_WHOLE), re.compile(_HALF)
+    whole, surrogate = re.compile(_NO_LONE_SURROGATE), re.compile(_LONE_SURROGATE)
     begin = at = 0
-    while at < len(message) and len(pieces) <= 2 * MAX_HALVES:
+    while at < len(message) and len(pieces) <= 2 * MAX_LONE_SURROGATES:
         if found := whole.match(message, at):
             at = found.end()
-        elif found := half.match(message, at):
-            pieces += (message[begin:at], _IN_ITS_PLACE)
+        elif found := surrogate.match(message, at):
+            pieces += (message[begin:at], _REPLACEMENT)
             begin = at = found.end()
         else:
             break
-    is_mended = 0 < len(pieces) <= 2 * MAX_HALVES
+    is_mended = 0 < len(pieces) <= 2 * MAX_LONE_SURROGATES
     return b"".join((*pieces, message[begin:])) if is_mended else None
 
 
-def read_whole(decoder: msgspec.json.Decoder[T], message: bytes) -> T:
-    """A message of a program beside the protocol, halves of characters mended. Raises DecodeError."""
+def decode_mended(decoder: msgspec.json.Decoder[T], message: bytes) -> T:
+    """Decode JSON that is no message of the protocol, lone surrogates replaced. Raises DecodeError."""
     try:
         return decoder.decode(message)
     except msgspec.DecodeError:
-        mended = without_halves(message)
+        mended = replace_lone_surrogates(message)
         if mended is None:
             raise
         return decoder.decode(mended)

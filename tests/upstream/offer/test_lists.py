@@ -25,7 +25,7 @@ from clawft.upstream.pool import Pool
 from clawft.upstream.session.paging import MAX_ITEMS
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.ways import ways_to
-from clawft.wire.legible import MAX_LEVELS
+from clawft.wire.readable import MAX_LEVELS
 from tests.nesting import TOO_DEEP, nested
 from tests.requirements import requirement
 from tests.servers.web import Asked, serve

@@ -136,7 +136,7 @@ def tell_paragraph(text: str) -> None:
 
     What begins with a bar is somebody else's: so does what it is broken into, or it could pass for words of ours.
     """
-    from clawft.wire.foreign_lines import BAR  # only for those who are asked
+    from clawft.wire.quoted_lines import BAR  # only for those who are asked
 
     columns = width(sys.stderr)
     for line in safe(text).split("\n"):

@@ -9,7 +9,7 @@ from clawft.cli.parser import WrongUsage
 from clawft.cli.screen import safe, tell, tell_paragraph
 from clawft.cli.screen.form import FormField, asked, fields_of, read
 from clawft.cli.screen.questions import MAX_TRIES, choose, typed_line
-from clawft.wire.foreign_lines import BAR
+from clawft.wire.quoted_lines import BAR
 
 FILL_IN = "fill it in"
 

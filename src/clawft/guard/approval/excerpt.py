@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from clawft.wire.foreign_lines import BAR
+from clawft.wire.quoted_lines import BAR
 
 SHOWN_CHARS = 16_000
 """Of one text in a question; more than most servers say of all their tools."""

@@ -20,7 +20,7 @@ from clawft.errors import (
 from clawft.link.base import too_long
 from clawft.link.http_out.gzip_coding import READ_AHEAD, decompressed, is_x_gzip
 from clawft.link.share.turns import ALONE_FROM, AwaitedTurn, LinkSender
-from clawft.wire.headers import legible
+from clawft.wire.headers import as_text
 from clawft.wire.jsonrpc import reading
 from clawft.wire.jsonrpc.batches import unread_answers
 from clawft.wire.jsonrpc.likely import likely_answer
@@ -39,7 +39,7 @@ _NOT_FOUND = (METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, INVALID_PARAMS)
 
 async def excerpt(response: ClientResponse) -> bytes:
     """The beginning of what is said where there is no answer."""
-    place = legible(response.headers.get("Location", ""))
+    place = as_text(response.headers.get("Location", ""))
     return b"it has moved to " + place.encode() if place else await response.content.read(EXCERPT)
 
 

@@ -76,7 +76,7 @@ async def close_client(client: ClientSession, leaving: Collection[asyncio.Task[N
 
 
 def _is_here(url: str) -> bool:
-    """No proxy leads back to this machine, and none shall read_header what is said here."""
+    """No proxy leads back to this machine, and none may hear what is said here."""
     try:
         return is_loopback(urlsplit(url).hostname or "")
     except ValueError:  # no address at all: whoever connects says so

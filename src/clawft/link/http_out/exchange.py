@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
 from clawft.errors import LinkClosed, LinkRefused
-from clawft.wire.headers import legible
+from clawft.wire.headers import as_text
 from clawft.wire.secrets import mask_url
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
@@ -122,4 +122,4 @@ def exchanges(credentials: Credentials | None) -> Exchanges:
 
 def challenges_in(response: ClientResponse) -> str:
     """All of them: a server may have several, each in a line of its own."""
-    return legible(", ".join(response.headers.getall("WWW-Authenticate", ())))
+    return as_text(", ".join(response.headers.getall("WWW-Authenticate", ())))

@@ -18,7 +18,7 @@ from msgspec import Struct
 from clawft.errors import Busy, InvalidArguments, LinkError, RequestTimeout
 from clawft.link.http_out.dns import LOOKUPS
 from clawft.link.share.turns import ALONE_FROM, AwaitedTurn, LinkSender
-from clawft.wire.headers import legible
+from clawft.wire.headers import as_text
 from clawft.wire.secrets import mask_url
 
 if TYPE_CHECKING:  # aiohttp and yarl cost some 100 ms to import: only when something is fetched
@@ -249,8 +249,8 @@ async def _read(response: "ClientResponse", limit: int) -> FetchedAnswer:
     return FetchedAnswer(
         url=str(response.url),
         status=response.status,
-        headers=tuple((name, legible(value)) for name, value in response.headers.items()),
-        content_type=legible(response.content_type) if response.headers.get("Content-Type") else kind_of(body.data),
+        headers=tuple((name, as_text(value)) for name, value in response.headers.items()),
+        content_type=as_text(response.content_type) if response.headers.get("Content-Type") else kind_of(body.data),
         charset=response.charset or "",
         body=bytes(body.data),
         truncated=body.full,

@@ -8,8 +8,8 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from clawft.errors import BadParams
 from clawft.model import Annotations, Capabilities, TaskSupport, Tool
-from clawft.wire.legible import check_legible
 from clawft.wire.meta import NEEDS, read_capabilities
+from clawft.wire.readable import check_readable
 from clawft.wire.schemas import flaw_of
 from clawft.wire.shapes import Anything, ItemDescription, read_mended
 from clawft.wire.visible import make_visible
@@ -60,7 +60,7 @@ def read_tool(wire: bytes, tasks: str = "") -> Tool:
     `tasks` is the era of the server if it knows tasks.
     """
     wire, view = read_mended(_without_null(make_visible(wire)), _ToolView)
-    check_legible(wire)
+    check_readable(wire)
     told = b"{}" if view.input_schema is UNSET else bytes(view.input_schema)
     schema = _typed(told)
     wire = wire if schema == told else _with(wire, "inputSchema", schema)

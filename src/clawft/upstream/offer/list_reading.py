@@ -20,8 +20,8 @@ from clawft.model import ForeignPrompt, ForeignResource, ForeignTemplate, Tool
 from clawft.upstream.offer.definition import read_tool
 from clawft.upstream.offer.room import RoomPlace
 from clawft.upstream.session.paging import MAX_LIST_BYTES
-from clawft.wire.legible import check_legible
 from clawft.wire.methods import METHODS
+from clawft.wire.readable import check_readable
 from clawft.wire.shapes import read_mended
 
 MAX_ITEM_BYTES = 256 * 1024
@@ -267,7 +267,7 @@ _MIRRORED = 2
 def read_resource(raw: bytes) -> ForeignResource:
     from clawft.wire.resources_and_prompts import Resource  # most servers have nothing but tools
 
-    check_legible(raw)
+    check_readable(raw)
     wire, view = read_mended(raw, Resource)
     return ForeignResource(view.uri, wire)
 
@@ -275,7 +275,7 @@ def read_resource(raw: bytes) -> ForeignResource:
 def read_template(raw: bytes) -> ForeignTemplate:
     from clawft.wire.resources_and_prompts import ResourceTemplate  # most servers have no templates
 
-    check_legible(raw)
+    check_readable(raw)
     wire, view = read_mended(raw, ResourceTemplate)
     return ForeignTemplate(view.uri_template, wire)
 
@@ -283,7 +283,7 @@ def read_template(raw: bytes) -> ForeignTemplate:
 def read_prompt(raw: bytes) -> ForeignPrompt:
     from clawft.wire.resources_and_prompts import Prompt  # most servers have no prompts
 
-    check_legible(raw)
+    check_readable(raw)
     wire, view = read_mended(raw, Prompt)
     return ForeignPrompt(view.name, wire)
 

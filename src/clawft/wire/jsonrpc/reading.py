@@ -14,7 +14,7 @@ from clawft.errors import BadEnvelope, BadNotification, ParseError
 from clawft.wire import parts
 from clawft.wire.inplace import enclosed
 from clawft.wire.jsonrpc.messages import NULL, Failure, Message, Notification, Request, Response, copied, is_id
-from clawft.wire.strings import without_halves
+from clawft.wire.strings import replace_lone_surrogates
 
 
 class _OnlyId(Struct):
@@ -60,7 +60,7 @@ def decode(line: bytes) -> Message:
     except msgspec.ValidationError as wrong:
         raise _misshapen(line, wrong) from None
     except msgspec.DecodeError as wrong:
-        mended = without_halves(line)
+        mended = replace_lone_surrogates(line)
         if mended is None:
             raise ParseError(str(wrong)) from None
         return _with_its_own_id(decode(mended), line)
@@ -74,7 +74,7 @@ def decode(line: bytes) -> Message:
 
 
 def _with_its_own_id(message: Message, line: bytes) -> Message:
-    """A text can do with a sign in the place of half a character. An id cannot: it has to go back as it came."""
+    """A text may have a replacement for a lone surrogate. An id may not: it has to go back as it came."""
     if isinstance(message, Request) and message.id not in line:
         raise BadEnvelope("the id has half of a character in it, which no answer could repeat", id=NULL)
     return message

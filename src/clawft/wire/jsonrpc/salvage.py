@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 from clawft.errors import ParseError
 from clawft.wire.jsonrpc.messages import UNREAD, Response, copied
 from clawft.wire.jsonrpc.reading import check_utf8
-from clawft.wire.legible import MAX_LEVELS
+from clawft.wire.readable import MAX_LEVELS
 
 MAX_ENTRIES = 10_000
 """Of a list that are kept; the others are counted."""

@@ -18,7 +18,7 @@ from clawft.link.lines import handed_over
 from clawft.link.process import Child, Launch, start
 from clawft.sandbox.cell import Cell
 from clawft.wire.correlate import OpenAnswers
-from clawft.wire.strings import read_whole
+from clawft.wire.strings import decode_mended
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 MAX_HEADER_BYTES = 4096
@@ -194,7 +194,7 @@ class Rpc(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             for body in self._framer.feed(data):
-                self._accept(read_whole(_message, body))
+                self._accept(decode_mended(_message, body))
         except (ValueError, RecursionError, msgspec.DecodeError) as wrong:
             self._give_up(f"wrote something that is no message: {wrong}")
 

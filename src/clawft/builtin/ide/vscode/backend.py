@@ -16,7 +16,7 @@ from clawft.builtin.ide.model import Buffer, Window
 from clawft.builtin.ide.remote import RemoteIde, failure
 from clawft.builtin.ide.vscode.register import Beat
 from clawft.errors import IdeFailed, IdeNotConnected, IdeTimeout
-from clawft.wire.strings import read_whole
+from clawft.wire.strings import decode_mended
 
 if TYPE_CHECKING:  # aiohttp is loaded with the first window that can be called
     from aiohttp import ClientSession
@@ -234,6 +234,6 @@ class FetchingIde(VsCodeIde):
 
 def _read(said: bytes) -> ExtensionAnswer:
     try:
-        return read_whole(_answer, said)
+        return decode_mended(_answer, said)
     except msgspec.DecodeError as wrong:
         raise IdeFailed(f"the window answered with something else than an answer: {wrong}") from None

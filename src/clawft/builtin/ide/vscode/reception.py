@@ -25,7 +25,7 @@ from clawft.errors import IdeError, LinkClosed, MessageTooLong
 from clawft.link import asgi
 from clawft.link.asgi import JSON, TEXT, Receive, Scope, Send
 from clawft.link.http_in.server import HttpServer, of_asgi
-from clawft.wire.strings import read_whole
+from clawft.wire.strings import decode_mended
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 HEARTBEAT_SECONDS = 10
@@ -244,6 +244,6 @@ def bearer(headers: dict[bytes, bytes]) -> bytes:
 
 def decode(body: bytes, kind: type[T]) -> T:
     try:
-        return read_whole(msgspec.json.Decoder(kind), body)
+        return decode_mended(msgspec.json.Decoder(kind), body)
     except msgspec.DecodeError as wrong:
         raise ReceptionRefusal(400, f"the body is not what this page takes: {wrong}") from None

@@ -13,8 +13,8 @@ from clawft.errors import INVALID_PARAMS, METHOD_NOT_FOUND, JsonRpcFailure
 from clawft.model import Caller, Era, Question
 from clawft.upstream.spec import Asks, UpstreamSpec
 from clawft.wire.answers import can_answer
-from clawft.wire.foreign_lines import said_by
 from clawft.wire.meta import ASKING_SERVER, HOP, QUESTION_KEY
+from clawft.wire.quoted_lines import quoted_as
 from clawft.wire.shapes import flaw, members
 
 QuestionMethod = Literal["elicitation/create", "sampling/createMessage", "roots/list"]
@@ -102,7 +102,7 @@ def _elicitation(server: str, params: dict[str, Any], agent: Caller, visit: str)
     told: dict[str, Any] = {
         "mode": "form",
         **params,
-        "message": said_by(f"{server} asks:", str(params.get("message", ""))),
+        "message": quoted_as(f"{server} asks:", str(params.get("message", ""))),
     }
     if told["mode"] == "url":
         id = told.pop("elicitationId", None)

@@ -1,6 +1,6 @@
-"""An entry of a list that every client can read: one that some cannot costs them the lists of all servers. Pure.
+"""Is an entry of a list JSON that every client can parse? One that is not would cost clients the whole list. Pure.
 
-Readers have bounds of their own, which the protocol does not know: of how deep they go, and of how large a number is.
+Parsers have limits that the protocol does not know: how deep the nesting is, and how large a number.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STEPS = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
 _NO_BRACKETS = bytes(set(range(256)) - set(_STEPS))
 
 
-def check_legible(wire: bytes) -> None:
+def check_readable(wire: bytes) -> None:
     """Raises DecodeError, saying what most clients could not read. `wire` is JSON."""
     if is_deeper(wire, MAX_LEVELS):
         raise msgspec.DecodeError(f"it is nested too deeply for most clients, which read {MAX_LEVELS} levels")
@@ -35,7 +35,7 @@ def check_legible(wire: bytes) -> None:
 
 
 def is_deeper(wire: bytes, levels: int) -> bool:
-    """Hardly any has as many brackets as that, which is told at once."""
+    """Is it nested deeper? Counting its brackets first answers that for nearly all."""
     return wire.count(b"{") + wire.count(b"[") > levels and _depth(wire) > levels
 
 
@@ -45,7 +45,7 @@ def _depth(wire: bytes) -> int:
 
 
 def _may_have_large(wire: bytes) -> bool:
-    """Most have few digits, which is told at once."""
+    """A quick look: most have few digits."""
     return len(wire.translate(None, _NO_DIGITS)) >= _FEWEST_DIGITS and re.search(_LARGE, wire) is not None
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import from_json
 
-from clawft.wire.legible import MAX_LEVELS, check_legible, is_deeper
+from clawft.wire.readable import MAX_LEVELS, check_readable, is_deeper
 from tests.requirements import requirement
 
 values = st.recursive(
@@ -37,10 +37,10 @@ def nested(levels: int) -> bytes:
 
 @requirement("SESS-09", "QUAL-03")
 def test_what_is_deeper_than_most_clients_go_is_refused() -> None:
-    check_legible(nested(MAX_LEVELS))
-    check_legible(b"[" + b",".join([b'{"a":[]}'] * 1_000) + b"]")
+    check_readable(nested(MAX_LEVELS))
+    check_readable(b"[" + b",".join([b'{"a":[]}'] * 1_000) + b"]")
     with pytest.raises(msgspec.DecodeError, match="nested too deeply for most clients, which read 100 levels"):
-        check_legible(nested(MAX_LEVELS + 1))
+        check_readable(nested(MAX_LEVELS + 1))
 
 
 @requirement("SESS-09", "QUAL-03")
@@ -54,7 +54,7 @@ def test_the_official_client_reads_no_deeper_than_twice_that() -> None:
 @requirement("SESS-09")
 def test_numbers_beyond_floating_point_are_found_wherever_they_stand() -> None:
     for fine in (b"1e99", b'"1e400"', b"12345678901234567890123", b"1e-400", b"9" * 300):
-        check_legible(b'{"a":[{"b":%b}]}' % fine)
+        check_readable(b'{"a":[{"b":%b}]}' % fine)
     for large in (b"1e400", b"-1E+999", b"9" * 310, b"9" * 250 + b"e99"):
         with pytest.raises(msgspec.DecodeError):
-            check_legible(b'{"a":[{"b":%b}]}' % large)
+            check_readable(b'{"a":[{"b":%b}]}' % large)
