@@ -50,7 +50,7 @@ async def logged_in(
             extra={"prompt": "consent"},
         )
 
-    begun, finished = await at.begin_here(MemoryStore(), vault, make)
+    begun, finished = await at.begin_in_browser(MemoryStore(), vault, make)
     await log_in(begun.authorize_url, person=person)
     return await finished
 

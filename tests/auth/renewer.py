@@ -5,7 +5,7 @@ import hashlib
 import sys
 from pathlib import Path
 
-from clawft.auth.renew import Renewal
+from clawft.auth.renewal import Renewal
 from clawft.auth.vault import Vault
 
 

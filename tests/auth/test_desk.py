@@ -90,6 +90,6 @@ async def test_a_login_that_cannot_begin_leaves_no_listener(vault: Vault) -> Non
         return LoginFlow("mine", AuthServer(), OAuthClient("me"), address)
 
     with pytest.raises(LoginFailed, match="names no place"):
-        await here.begin_here(MemoryStore(), vault, nowhere)
+        await here.begin_in_browser(MemoryStore(), vault, nowhere)
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", urlsplit(addresses[0]).port)

@@ -9,7 +9,7 @@ from pathlib import Path
 import jwt
 import pytest
 
-from clawft.auth.renew import Renewal
+from clawft.auth.renewal import Renewal
 from clawft.auth.vault import Vault
 from tests.auth.logins import logged_in, weft_says
 from tests.gateway.team import Json, Team, next_notice, team

@@ -8,7 +8,7 @@ import pytest
 
 from clawft.auth import sealed
 from clawft.auth.tokens import Login, OAuthClient, TokenSet
-from clawft.auth.vault import Vault, kept_secret, put_away
+from clawft.auth.vault import Vault, kept_secret, store_secret
 from clawft.errors import InvalidConfig
 from clawft.store.secrets import resolve
 from tests.auth.logins import expire, logged_in, weft_says
@@ -75,7 +75,7 @@ async def test_from_files_to_the_keyring_and_back(home: Path, vault: Vault) -> N
 async def test_a_secret_that_looks_like_a_reference_is_moved_and_not_followed(home: Path, vault: Vault) -> None:
     """Whoever registered us may have written it."""
     given = f"secret://command/touch {home / 'mark'}"
-    vault.write("mine", Login(TOKEN, client=OAuthClient("me", put_away(vault, given), "client_secret_post")))
+    vault.write("mine", Login(TOKEN, client=OAuthClient("me", store_secret(vault, given), "client_secret_post")))
     for form in ("keyring", "file", "keyring"):
         assert (await weft_says(home, "auth", "store", form))[0] == 0
         assert resolve(vault.read("mine")[0].client.secret) == given
@@ -89,7 +89,9 @@ async def test_a_logout_takes_the_secret_of_the_client_out_of_the_keyring_and_no
 ) -> None:
     assert (await weft_says(home, "auth", "store", "keyring"))[0] == 0
     before = chest.read_text()
-    vault.write("mine", Login(TOKEN, client=OAuthClient("me", put_away(vault, CLIENT_SECRET), "client_secret_post")))
+    vault.write(
+        "mine", Login(TOKEN, client=OAuthClient("me", store_secret(vault, CLIENT_SECRET), "client_secret_post"))
+    )
     vault.write("own", Login(TOKEN, client=OAuthClient("me", f"secret://keyring/clawft/{sealed.KEY_NAME}")))
     assert CLIENT_SECRET in chest.read_text()
     for name in ("mine", "own"):

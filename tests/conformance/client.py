@@ -17,7 +17,7 @@ import aiohttp
 
 from clawft.auth.flow import AuthorizationResponse, read_returned
 from clawft.auth.register import Identity
-from clawft.auth.renew import Renewal
+from clawft.auth.renewal import Renewal
 from clawft.auth.server_login import ServerLogin
 from clawft.auth.tokens import OAuthClient
 from clawft.auth.vault import Vault, kept_secret

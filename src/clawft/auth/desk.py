@@ -10,9 +10,9 @@ from pathlib import Path
 from clawft.auth.device import DeviceCode, ask_for_code, check_code, poll
 from clawft.auth.endpoint import ask_for_token, credentials_fields
 from clawft.auth.flow import LIFETIME_S, AuthorizationResponse, AuthorizeResult, LoginFlow, begin, finish, login_of
-from clawft.auth.places import Places, gave_way
-from clawft.auth.receiver import Receiver
-from clawft.auth.renew import Renewal
+from clawft.auth.login_slots import LoginSlots, evicted
+from clawft.auth.redirect_listener import RedirectListener
+from clawft.auth.renewal import Renewal
 from clawft.auth.tokens import Login, TokenSet
 from clawft.auth.vault import Vault
 from clawft.auth.web import MakeWeb
@@ -28,11 +28,11 @@ log = logging.getLogger("clawft.auth")
 class LoginDesk:
     def __init__(self, make_web: MakeWeb) -> None:
         self.make_web = make_web
-        self.receiver = Receiver()
+        self.receiver = RedirectListener()
         self._renewals: dict[Path, Renewal] = {}
-        self._beside: set[asyncio.Task[None]] = set()
-        self._codes = Places(_full)
-        """That wait to be typed."""
+        self._background: set[asyncio.Task[None]] = set()
+        self._codes = LoginSlots(_full)
+        """Device logins that wait for their code to be typed."""
 
     def renewal(self, vault: Vault) -> Renewal:
         """One for each folder, so that callers of this process share what is under way."""
@@ -40,7 +40,7 @@ class LoginDesk:
 
     # ── through a browser ────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def begin_here(
+    async def begin_in_browser(
         self, store: KeyValueStore, vault: Vault, make_flow: Callable[[str], LoginFlow]
     ) -> tuple[AuthorizeResult, asyncio.Task[Login]]:
         """With our own listener as the redirect: the task finishes the login when the browser comes back."""
@@ -80,16 +80,16 @@ class LoginDesk:
 
         `own_page`: where it is typed must belong to whoever gets the login.
         """
-        place = self._codes.take(str(vault.folder), MAX_CODES)
+        slot = self._codes.take(str(vault.folder), MAX_CODES)
         try:
             web = self.make_web(flow.near)
             code = await ask_for_code(web, flow.server, flow.client, flow.scopes, flow.resource)
             if own_page:
                 check_code(code, flow.server)
-            if place.lost:
-                raise gave_way()
+            if slot.evicted:
+                raise evicted()
         except BaseException:
-            place.leave()
+            slot.leave()
             raise
         unfinished = login_of(flow, TokenSet("", provider_name=flow.name), "device_code")
 
@@ -97,19 +97,19 @@ class LoginDesk:
             try:
                 login = await poll(web, code, unfinished)
             except asyncio.CancelledError:
-                if place.lost:
-                    raise gave_way() from None
+                if slot.evicted:
+                    raise evicted() from None
                 raise
             await vault.save(flow.name, login)
             return login
 
         typed = asyncio.get_running_loop().create_task(wait())
-        typed.add_done_callback(lambda _: place.leave())
-        place.give_up = typed.cancel
+        typed.add_done_callback(lambda _: slot.leave())
+        slot.give_up = typed.cancel
         return code, typed
 
-    def beside(self, login: asyncio.Task[Login], name: str) -> None:
-        """Let it finish by itself: whoever began it has been answered."""
+    def finish_in_background(self, login: asyncio.Task[Login], name: str) -> None:
+        """Let a login finish by itself, as whoever began it has been answered; log it if it fails."""
 
         async def watch() -> None:
             try:
@@ -118,8 +118,8 @@ class LoginDesk:
                 log.warning("the login of %s came to nothing: %s", name, failed)
 
         task = asyncio.get_running_loop().create_task(watch())
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
 
 def _full() -> LoginFailed:

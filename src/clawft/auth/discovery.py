@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 from msgspec import Struct
 
 from clawft.auth.challenge import MAX_SCOPES, Challenge, is_scope
-from clawft.auth.site import hands_over
+from clawft.auth.site import leads_elsewhere
 from clawft.auth.tokens import AuthServer
 from clawft.auth.web import Web, check_place, place_of
 from clawft.errors import LoginFailed
@@ -140,7 +140,7 @@ def _check_pages(server: AuthServer, web: Web) -> None:
 
 def check_owner(shown: str, server: AuthServer) -> None:
     """People who log in at an honest page must not hand what they are given there to whoever sent them."""
-    if hands_over(shown, server):
+    if leads_elsewhere(shown, server):
         raise LoginFailed(
             f"people would log in at {place_of(shown)}, and {place_of(server.token_endpoint)} would get the login",
             hint="if they belong together, say so yourself: weft auth login NAME --auth-url URL --token-url URL",

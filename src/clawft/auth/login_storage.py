@@ -13,7 +13,7 @@ import msgspec
 
 from clawft.auth import sealed
 from clawft.auth.tokens import Login
-from clawft.auth.vault import SECRETS, WRITE_LOCK, Vault, put_away, throw_away
+from clawft.auth.vault import SECRETS, WRITE_LOCK, Vault, delete_secret, store_secret
 from clawft.store.home import locked, private_dir, write_private
 from clawft.store.secrets import SCHEME, resolve
 
@@ -46,7 +46,7 @@ def drop_secrets(root: Vault, vault: Vault, forgotten: Iterable[Login]) -> None:
         return
     others = [login for each in _all(root.folder) for name in each.names() for login in each.read(name)]
     for secret in secrets.difference(login.client.secret for login in others):
-        throw_away(vault, secret)
+        delete_secret(vault, secret)
 
 
 def _rewrite(root: Vault) -> int:
@@ -73,5 +73,5 @@ def _moved(login: Login, vault: Vault) -> Login:
     ours = secret.startswith((f"{SCHEME}file/{str(vault.folder).lstrip('/')}/", f"{SCHEME}keyring/{sealed.SERVICE}/"))
     if not ours:
         return login
-    client = msgspec.structs.replace(login.client, secret=put_away(vault, resolve(secret)))
+    client = msgspec.structs.replace(login.client, secret=store_secret(vault, resolve(secret)))
     return msgspec.structs.replace(login, client=client)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from clawft.auth.tokens import AuthServer, OAuthClient
-from clawft.auth.vault import Vault, put_away
+from clawft.auth.vault import Vault, store_secret
 from clawft.auth.web import Web, place_of
 from clawft.errors import LoginFailed
 
@@ -75,7 +75,7 @@ async def _register(web: Web, server: AuthServer, vault: Vault, redirect_uri: st
     method = answer.text("token_endpoint_auth_method") or str(wanted["token_endpoint_auth_method"])
     if method not in KNOWN_METHODS or (method == "none" and secret and "none" not in server.methods_supported):
         method = "client_secret_basic"
-    return OAuthClient(client_id, put_away(vault, secret), method if secret else "none", "registered", redirect_uri)
+    return OAuthClient(client_id, store_secret(vault, secret), method if secret else "none", "registered", redirect_uri)
 
 
 def method_for(supported: Sequence[str]) -> str:

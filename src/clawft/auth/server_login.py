@@ -14,7 +14,7 @@ from clawft.auth.discovery import ProtectedResource, find_resource, find_server,
 from clawft.auth.endpoint import TokenRefused
 from clawft.auth.flow import AuthorizationResponse, LoginFlow, begin, finish
 from clawft.auth.register import Identity, find_client
-from clawft.auth.renew import Renewal
+from clawft.auth.renewal import Renewal
 from clawft.auth.tokens import AuthServer, Login, OAuthClient
 from clawft.auth.web import MakeWeb, NotReached
 from clawft.errors import LinkError, LinkRefused, LoginFailed, NeedsAuth

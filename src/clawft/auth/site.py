@@ -21,8 +21,8 @@ _COUNTRY, _KIND = 2, 3
 """Letters that `uk` and `co` of `example.co.uk` have at most: beneath such a pair, too, everybody can have a name."""
 
 
-def hands_over(shown: str, server: AuthServer) -> bool:
-    """Whether what a person is given at the address they are `shown` would go on to somebody else."""
+def leads_elsewhere(shown: str, server: AuthServer) -> bool:
+    """Is the page that a person is `shown` of another owner than the server that gets the login?"""
     return not any(same_site(shown, ours) for ours in (server.token_endpoint, server.issuer) if ours)
 
 

@@ -39,7 +39,7 @@ WRITE_LOCK = ".write.lock"
 """Held by whoever writes in a folder of logins."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
-_PUT_AWAY = re.compile(r"[0-9a-f]{32}")
+_STORED_NAME = re.compile(r"[0-9a-f]{32}")
 
 
 class _File(Struct, omit_defaults=True):
@@ -172,11 +172,11 @@ class Vault:
 
 def kept_secret(vault: Vault, given: str) -> str:
     """A reference to a secret the user gave: itself if it is one already, else where it is put."""
-    return given if is_reference(given) else put_away(vault, given)
+    return given if is_reference(given) else store_secret(vault, given)
 
 
-def put_away(vault: Vault, secret: str) -> str:
-    """A reference to this very text, whatever it looks like: one that a stranger wrote must never be followed."""
+def store_secret(vault: Vault, secret: str) -> str:
+    """Store the text, and return a reference to it. One that looks like a reference is stored too, never followed."""
     if not secret:
         return ""
     name = hashlib.sha256(secret.encode()).hexdigest()[:32]
@@ -188,10 +188,10 @@ def put_away(vault: Vault, secret: str) -> str:
     return f"{SCHEME}file/{str(path).lstrip('/')}"
 
 
-def throw_away(vault: Vault, reference: str) -> None:
-    """What was put away under this reference. What lies anywhere else is the user's, and stays."""
+def delete_secret(vault: Vault, reference: str) -> None:
+    """Delete what `store_secret` stored under this reference. Anything else is the user's, and stays."""
     place, _, name = reference.rpartition("/")
     if place == f"{SCHEME}file/{str(vault.folder / SECRETS).lstrip('/')}":
         (vault.folder / SECRETS / name).unlink(missing_ok=True)
-    elif place == f"{SCHEME}keyring/{sealed.SERVICE}" and _PUT_AWAY.fullmatch(name):
+    elif place == f"{SCHEME}keyring/{sealed.SERVICE}" and _STORED_NAME.fullmatch(name):
         sealed.drop(name)

@@ -151,10 +151,10 @@ async def _through_a_browser(desk: LoginDesk, ctx: ToolContext, flow: LoginFlow)
     """Where to send the person. Without a redirect of their own they come back to a listener of ours."""
     if flow.redirect_uri:
         return await begin(ctx.store, flow)
-    begun, login = await desk.begin_here(
+    begun, login = await desk.begin_in_browser(
         ctx.store, vault_of(ctx), lambda ours: msgspec.structs.replace(flow, redirect_uri=ours)
     )
-    desk.beside(login, flow.name)
+    desk.finish_in_background(login, flow.name)
     return begun
 
 
@@ -179,7 +179,7 @@ def _device(desk: LoginDesk) -> Callable[..., Any]:
             check_owner(device_url, found)
         vault = vault_of(ctx)
         code, login = await desk.begin_device(vault, flow_of(config, vault, "", server=found), own_page=True)
-        desk.beside(login, provider)
+        desk.finish_in_background(login, provider)
         return DeviceLogin(
             provider, code.user_code, code.verification_uri, code.verification_uri_complete, code.expires_at
         )

@@ -20,11 +20,9 @@ MAX_MENDED_BYTES = 512 * 1024
 MAX_LONE_SURROGATES = 1_000
 """In one message: one or two are an accident."""
 
-_NO_LONE_SURROGATE = (
-    rb"(?:[^\\]++|\\[^u]|\\u(?![dD][89a-fA-F])|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}){1,1000}"
-)
+_CLEAN = rb"(?:[^\\]++|\\[^u]|\\u(?![dD][89a-fA-F])|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}){1,1000}"
 _LONE_SURROGATE = rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
-"""A surrogate as an escape; where `_NO_LONE_SURROGATE` does not match, it is a lone one."""
+"""A surrogate as an escape; where `_CLEAN` does not match, it is a lone one."""
 _REPLACEMENT = rb"\ufffd"
 _BROKEN_ESCAPE = rb"\\u[0-9a-fA-F]{0,3}\Z|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u?[0-9a-fA-F]{0,3})?\Z"
 _BROKEN_CHARACTER = rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z"
@@ -58,7 +56,7 @@ def replace_lone_surrogates(message: bytes) -> bytes | None:
     if len(message) > MAX_MENDED_BYTES or not (rb"\ud" in message or rb"\uD" in message):
         return None
     pieces: list[bytes] = []
-    whole, surrogate = re.compile(_NO_LONE_SURROGATE), re.compile(_LONE_SURROGATE)
+    whole, surrogate = re.compile(_CLEAN), re.compile(_LONE_SURROGATE)
     begin = at = 0
     while at < len(message) and len(pieces) <= 2 * MAX_LONE_SURROGATES:
         if found := whole.match(message, at):

@@ -9,7 +9,7 @@ import threading
 from urllib.parse import urlsplit
 
 from clawft.auth.flow import AuthorizationResponse
-from clawft.auth.receiver import Receiver
+from clawft.auth.redirect_listener import RedirectListener
 from clawft.auth.site import same_site
 from clawft.cli.screen import safe, tell
 from clawft.errors import LoginFailed
@@ -21,7 +21,7 @@ LOGIN_SECONDS = 600.0
 class LoginScreen:
     """A person in front of a screen: shown an address, heard of through the listener. The login is for `server`."""
 
-    def __init__(self, receiver: Receiver, no_browser: bool, server: str) -> None:
+    def __init__(self, receiver: RedirectListener, no_browser: bool, server: str) -> None:
         self._receiver = receiver
         self._no_browser = no_browser
         self._server = server

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from clawft.auth.renew import Renewal
+from clawft.auth.renewal import Renewal
 from clawft.cli.auth.logins import find
 from clawft.cli.main import begin_loop
 from clawft.cli.parser import Options

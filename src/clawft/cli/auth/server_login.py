@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clawft.auth.challenge import read_challenge
-from clawft.auth.receiver import Receiver
+from clawft.auth.redirect_listener import RedirectListener
 from clawft.auth.register import Identity
 from clawft.auth.tokens import Login, OAuthClient
 from clawft.auth.vault import Vault, kept_secret
@@ -26,7 +26,7 @@ async def to_server(told: Options, spec: UpstreamSpec) -> Login:
             hint="weft gateway",
         )
     logins = ServerLogins(home_folder(), settings(told).url_policy)
-    receiver = Receiver()
+    receiver = RedirectListener()
     identity = Identity(_client(told, logins.vault), scopes=tuple(told.scope))
     desk = logins.with_browser(spec, identity, LoginScreen(receiver, told.no_browser, spec.url))
     try:

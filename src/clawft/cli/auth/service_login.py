@@ -105,7 +105,9 @@ def _unused(told: Options, server: AuthServer | None) -> str:
 
 async def _by_browser(desk: LoginDesk, vault: Vault, flow: LoginFlow, told: Options) -> Login:
     store = FileStore(state_folder(told.agent, "oauth2"))
-    begun, finished = await desk.begin_here(store, vault, lambda uri: msgspec.structs.replace(flow, redirect_uri=uri))
+    begun, finished = await desk.begin_in_browser(
+        store, vault, lambda uri: msgspec.structs.replace(flow, redirect_uri=uri)
+    )
     show_address(begun.authorize_url, told.no_browser)
     try:
         return await finished

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from clawft.auth.challenge import read_challenge
 from clawft.auth.flow import LIFETIME_S, begin
-from clawft.auth.receiver import Receiver
+from clawft.auth.redirect_listener import RedirectListener
 from clawft.auth.vault import check_name
 from clawft.errors import ClawftError
 from clawft.provider.server.logins import ServerLogins
@@ -47,7 +47,7 @@ class LoginOffers:
         self._folder = folder
         self._logins = logins
         self._logged_in = logged_in
-        self._receiver = Receiver()
+        self._receiver = RedirectListener()
         self._open: dict[str, asyncio.Task[None]] = {}
 
     def state_changed(self, upstream: Upstream) -> None:

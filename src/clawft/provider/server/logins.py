@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clawft.auth.no_credentials import NoCredentials
-from clawft.auth.renew import Renewal
+from clawft.auth.renewal import Renewal
 from clawft.auth.server_login import Browser, Identity, ServerLogin
 from clawft.auth.vault import Vault
 from clawft.auth.web import MakeWeb, Web, trusting

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from clawft.auth.endpoint import TokenRefused
-from clawft.auth.renew import Renewal
+from clawft.auth.renewal import Renewal
 from clawft.auth.tokens import AuthServer, Login, OAuthClient, TokenSet
 from clawft.auth.vault import Vault
 from tests.requirements import requirement
@@ -119,7 +119,7 @@ def refused(asked: Asked) -> web.Response:
 async def test_an_issuer_that_is_away_is_asked_again_after_a_pause(
     vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawft.auth.renewing_beside.PAUSE_SECONDS", 1_000.0)
+    monkeypatch.setattr("clawft.auth.background_renewal.PAUSE_SECONDS", 1_000.0)
     async with rogue_issuer({"/token": lambda asked: web.Response(status=503)}) as rogue:
         due = login_at(rogue, vault, 30)
         renewal = Renewal(vault)
@@ -131,7 +131,7 @@ async def test_an_issuer_that_is_away_is_asked_again_after_a_pause(
         assert renewal.running == []
 
         rogue.replace("/token", GIVEN)
-        monkeypatch.setattr("clawft.auth.renewing_beside.PAUSE_SECONDS", 0.0)
+        monkeypatch.setattr("clawft.auth.background_renewal.PAUSE_SECONDS", 0.0)
         assert (await until_renewed(renewal, due)).tokens.access_token == "new"
         assert len(rogue.asked_at("/token")) == asked + 1
 

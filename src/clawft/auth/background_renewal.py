@@ -1,4 +1,4 @@
-"""Renewals beside the calls: while a token is still good, nobody waits for the one that comes after it."""
+"""Renewals in the background: while a token is still valid, no call waits for the next one."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ PAUSE_SECONDS = 1.0
 
 
 class Attempt:
-    """To renew a login that was still good when it began."""
+    """One attempt to renew a login that was still valid when it began."""
 
     def __init__(self, seen: Login, task: asyncio.Task[Login]) -> None:
         self.seen = seen
         self.task = task
         self.newest = seen
-        """The renewed one as soon as it is there."""
+        """The renewed login once there is one, until then the old one."""
         self.refused: TokenRefused | None = None
         self._failed_at = float("inf")
         task.add_done_callback(self._end)
@@ -35,12 +35,12 @@ class Attempt:
         else:  # the authorization server is out of reach, or our disk
             self._failed_at = time.monotonic()
 
-    def counts_for(self, login: Login) -> bool:
-        """Unless it failed for a reason that may be over by now."""
+    def is_current_for(self, login: Login) -> bool:
+        """Is another attempt for this login not worth it yet?"""
         return self.seen.tokens == login.tokens and time.monotonic() - self._failed_at < PAUSE_SECONDS
 
 
-class RenewingBeside:
+class BackgroundRenewals:
     """The last attempt for each login."""
 
     def __init__(self, renew: Callable[[str, Login], Coroutine[Any, Any, Login]]) -> None:
@@ -48,10 +48,10 @@ class RenewingBeside:
         self._attempts: dict[tuple[str, ...], Attempt] = {}
 
     def newest(self, name: str, login: Login) -> Login:
-        """What there is now for a login that is due and still good. Raises TokenRefused if nothing will come."""
+        """The newest login for one that is due and still valid. Raises TokenRefused if there will be none."""
         key = (name, *login.key)
         attempt = self._attempts.get(key)
-        if attempt is None or not attempt.counts_for(login):
+        if attempt is None or not attempt.is_current_for(login):
             attempt = self._attempts[key] = Attempt(login, self._begin(name, login))
         if attempt.refused:
             raise attempt.refused.with_traceback(None)  # it is told to each who asks

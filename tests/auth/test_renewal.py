@@ -18,9 +18,9 @@ import psutil
 import pytest
 from aiohttp import web as http
 
-from clawft.auth import renew as renewing_module
+from clawft.auth import renewal as renewal_module
 from clawft.auth.endpoint import TokenRefused
-from clawft.auth.renew import Renewal, digest_of, renew_here
+from clawft.auth.renewal import Renewal, digest_of, renew_here
 from clawft.auth.tokens import AuthServer, Login, OAuthClient, TokenSet
 from clawft.auth.vault import Vault
 from clawft.auth.web import NotReached
@@ -200,7 +200,7 @@ async def test_an_answer_that_comes_when_nobody_waits_any_more_is_kept(
         old = expire(vault, token_endpoint=held.url)
         held.hold = "after"
         renewal = Renewal(vault)
-        monkeypatch.setattr(renewing_module, "CALL_SECONDS", 0.5)
+        monkeypatch.setattr(renewal_module, "CALL_SECONDS", 0.5)
         for _ in range(2):
             with pytest.raises(NotReached, match=r"mine: renewing the login takes more than 0\.5 s .*it goes on"):
                 await renewal.renew("mine", old)
@@ -250,7 +250,7 @@ async def test_a_helper_killed_before_the_provider_heard_of_it_loses_nothing(vau
         victim = await weft(home, "auth", "refresh", "mine")
         async with asyncio.timeout(PATIENCE_S):
             await held.reached.wait()
-        helpers = [p for p in psutil.Process(victim.pid).children() if "clawft.auth.renewing" in p.cmdline()]
+        helpers = [p for p in psutil.Process(victim.pid).children() if "clawft.auth.renewal_process" in p.cmdline()]
         os.kill(helpers[0].pid, signal.SIGKILL)
         async with asyncio.timeout(PATIENCE_S):
             said, _ = await victim.communicate()

@@ -1,6 +1,6 @@
-"""`python -m clawft.auth.renewing FOLDER NAME LOGIN`: renew one login and store it. Started by `clawft.auth.renew`.
+"""`python -m clawft.auth.renewal_process FOLDER NAME LOGIN`: renew one login and store it.
 
-Secrets are neither on its command line nor in what it says.
+Started by `clawft.auth.renewal`. Secrets are neither on its command line nor in what it says.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from clawft.auth.endpoint import TokenRefused
-from clawft.auth.renew import RenewalFailure, renew_here
+from clawft.auth.renewal import RenewalFailure, renew_here
 from clawft.auth.vault import Vault
 from clawft.auth.web import NotReached
 from clawft.errors import ClawftError

@@ -7,7 +7,7 @@ import pytest
 
 from clawft.auth import receiver as receivers
 from clawft.auth.flow import AuthorizationResponse
-from clawft.auth.receiver import MAX_CONNECTIONS, Receiver
+from clawft.auth.redirect_listener import MAX_CONNECTIONS, RedirectListener
 from clawft.errors import LoginFailed
 from tests.requirements import requirement
 
@@ -20,7 +20,7 @@ async def get(url: str, **headers: str) -> int:
 
 
 async def test_several_logins_share_one_listener_and_each_gets_its_own_answer() -> None:
-    receiver = Receiver()
+    receiver = RedirectListener()
     first, second = await receiver.open(), await receiver.open()
     assert first == second
     waiting = [receiver.expect(state) for state in ("a", "b")]
@@ -30,7 +30,7 @@ async def test_several_logins_share_one_listener_and_each_gets_its_own_answer() 
 
 
 async def test_the_listener_goes_with_the_last_login() -> None:
-    receiver = Receiver()
+    receiver = RedirectListener()
     url = await receiver.open()
     expected = receiver.expect("a")
     await get(f"{url}?state=a&code=1")
@@ -41,7 +41,7 @@ async def test_the_listener_goes_with_the_last_login() -> None:
 
 @pytest.mark.parametrize("query", ["", "?state=&code=1", "?state=guess&code=1", "?code=1"])
 async def test_without_a_state_nothing_happens(query: str) -> None:
-    receiver = Receiver()
+    receiver = RedirectListener()
     url = await receiver.open()
     expected = receiver.expect("a")
     assert await get(f"{url}{query}") == 400
@@ -50,7 +50,7 @@ async def test_without_a_state_nothing_happens(query: str) -> None:
 
 
 async def test_an_answer_counts_once() -> None:
-    receiver = Receiver()
+    receiver = RedirectListener()
     url = await receiver.open()
     expected, other = receiver.expect("a"), receiver.expect("b")
     assert await get(f"{url}?state=a&code=1") == 200
@@ -62,7 +62,7 @@ async def test_an_answer_counts_once() -> None:
 
 async def test_one_person_does_not_keep_all_others_from_logging_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receivers, "MAX_WAITING", 3)
-    receiver = Receiver()
+    receiver = RedirectListener()
     url = await receiver.open()
     greedy = [receiver.expect(state, "mallory") for state in ("a", "b", "c")]
     with pytest.raises(LoginFailed, match="3 logins are waiting already"):
@@ -78,7 +78,7 @@ async def test_one_person_does_not_keep_all_others_from_logging_in(monkeypatch: 
 
 
 async def test_a_page_under_another_name_is_not_heard() -> None:
-    receiver = Receiver()
+    receiver = RedirectListener()
     url = await receiver.open()
     expected = receiver.expect("a")
     assert await get(f"{url}?state=a&code=1", Host="evil.example") == 404
@@ -87,7 +87,7 @@ async def test_a_page_under_another_name_is_not_heard() -> None:
 
 
 async def test_a_head_without_end_is_cut_off() -> None:
-    receiver = Receiver()
+    receiver = RedirectListener()
     url = await receiver.open()
     receiver.expect("a")
     reader, writer = await asyncio.open_connection("127.0.0.1", port_of(url))
@@ -113,7 +113,7 @@ async def test_a_head_without_end_is_cut_off() -> None:
     ],
 )
 async def test_what_is_no_request_is_answered_all_the_same(line: str, caplog: pytest.LogCaptureFixture) -> None:
-    receiver = Receiver()
+    receiver = RedirectListener()
     port = port_of(await receiver.open())
     expected = receiver.expect("a")
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -127,7 +127,7 @@ async def test_what_is_no_request_is_answered_all_the_same(line: str, caplog: py
 
 
 async def test_those_who_only_connect_give_way_to_whoever_asks() -> None:
-    receiver = Receiver()
+    receiver = RedirectListener()
     url = await receiver.open()
     expected = receiver.expect("a")
     silent = [await asyncio.open_connection("127.0.0.1", port_of(url)) for _ in range(MAX_CONNECTIONS + 8)]

@@ -1,4 +1,4 @@
-"""Renewing a login: once, whoever asks, in however many processes; and not lost, whoever is killed meanwhile.
+"""Renewing a login exactly once, whichever processes ask for it, and without losing it if one of them is killed.
 
 A server that rotates refresh tokens gives the new one out once and takes the whole login away if the old one is seen
 again. So whoever renews holds a lock until the new token is on disk, and those who waited read it there. The renewal
@@ -20,8 +20,8 @@ from typing import BinaryIO
 import msgspec
 from msgspec import Struct
 
+from clawft.auth.background_renewal import PAUSE_SECONDS, BackgroundRenewals
 from clawft.auth.endpoint import TokenRefused, ask_for_token, credentials_fields, refresh_fields, renewed
-from clawft.auth.renewing_beside import PAUSE_SECONDS, RenewingBeside
 from clawft.auth.tokens import Login
 from clawft.auth.vault import Vault
 from clawft.auth.web import NotReached, Web
@@ -30,15 +30,15 @@ from clawft.link.own_thread import run_in_own_thread
 from clawft.store.home import held, private_dir
 
 CALL_SECONDS = 20.0
-"""How long whoever needs the login waits for it."""
+"""How long a call waits for a renewal."""
 ANSWER_SECONDS = 120.0
 """How long the server's answer is waited for, by then for those who come later: the old token may be spent."""
 HELPER_SECONDS = ANSWER_SECONDS + 20.0
 """For the whole renewal."""
 WAIT_SECONDS = HELPER_SECONDS + 20.0
 """How long to wait for another process that renews."""
-OVER = ("invalid_grant", "invalid_client", "unauthorized_client")
-"""Words of a server that knows the login, or who we are there, no longer."""
+FINAL_ERRORS = ("invalid_grant", "invalid_client", "unauthorized_client")
+"""Errors of a server that no longer knows the login, or our client: only a new login helps."""
 
 
 class RenewalFailure(Struct):
@@ -50,27 +50,27 @@ class RenewalFailure(Struct):
 
 
 class Renewal:
-    """Hands out logins that are good, and renews them when they are due."""
+    """Gives valid logins, and renews those that are due."""
 
     def __init__(self, vault: Vault) -> None:
         self.vault = vault
         self._running: dict[tuple[str, str, str], asyncio.Task[Login]] = {}
         self._unreached: dict[tuple[str, str], tuple[float, str]] = {}
-        """Since when, and why."""
-        self._beside = RenewingBeside(self.renew)
+        """When each authorization server failed to answer last, and the error."""
+        self._background = BackgroundRenewals(self.renew)
 
     async def fresh(self, name: str, login: Login) -> Login:
-        """The login as it is; if it is due, renewed: beside the calls while it is still good, and they wait after that.
+        """The login as it is; if it is due, renewed: in the background while it is still valid, and awaited after that.
 
         Raises LoginFailed if a person is needed.
         """
         if not login.is_due(time.time()):
             return login
         if login.tokens.is_expired(margin=0):
-            return await self._now_and_then(name, login)
-        return self._beside.newest(name, login) if login.renewable else login
+            return await self._renew_unless_unreached(name, login)
+        return self._background.newest(name, login) if login.renewable else login
 
-    async def _now_and_then(self, name: str, login: Login) -> Login:
+    async def _renew_unless_unreached(self, name: str, login: Login) -> Login:
         """A server that did not answer is asked again after a while, and not with each request."""
         key = (name, digest_of(login))
         since, why = self._unreached.get(key, (float("-inf"), ""))
@@ -85,7 +85,7 @@ class Renewal:
         return renewed
 
     async def renew(self, name: str, seen: Login) -> Login:
-        """One that differs from what the caller has seen: renewed by us, or by somebody who was faster."""
+        """A login newer than the one the caller has seen, renewed by us or by another process."""
         if not seen.renewable:
             raise _needs_person(name)
         key = (name, digest_of(seen), seen.tokens.access_token)
@@ -105,7 +105,7 @@ class Renewal:
 
     @property
     def running(self) -> list[asyncio.Task[Login]]:
-        return [task for task in (*self._beside.tasks(), *self._running.values()) if not task.done()]
+        return [task for task in (*self._background.tasks(), *self._running.values()) if not task.done()]
 
     async def close(self) -> None:
         """Nobody waits here any more; a helper that is under way finishes by itself."""
@@ -164,7 +164,7 @@ def _run_helper(vault: Vault, name: str, login: Login, lock: int) -> None:
         asyncio.run(renew_here(vault, name, digest_of(login)))
         return
     # -P: the folder we happen to be in must have no say in what is imported
-    argv = [sys.executable, "-P", "-m", "clawft.auth.renewing", str(vault.folder), name, digest_of(login)]
+    argv = [sys.executable, "-P", "-m", "clawft.auth.renewal_process", str(vault.folder), name, digest_of(login)]
     process = subprocess.Popen(
         argv,
         stdin=subprocess.DEVNULL,
@@ -197,7 +197,7 @@ def _failure_of(name: str, said: bytes) -> LoginFailed:
 
 
 async def renew_here(vault: Vault, name: str, digest: str) -> None:
-    """Ask for a new token and store it. Whoever calls holds the lock of this name."""
+    """Ask for a new token and store it, in this process. The caller holds the lock of this name."""
     login = next((each for each in vault.read(name) if digest_of(each) == digest), None)
     if login is None:
         raise LoginFailed(f"{name}: somebody has logged out meanwhile")
@@ -212,7 +212,7 @@ async def renew_here(vault: Vault, name: str, digest: str) -> None:
         with _room(vault, name):  # a token that is given once must not be asked for where it could not be kept
             token, _ = await ask_for_token(web, login.server, login.client, fields, login.tokens.provider_name)
     except TokenRefused as over:
-        if over.error in OVER:
+        if over.error in FINAL_ERRORS:
             vault.rewrite(name, partial(_refused, digest))
         raise
     tokens = renewed(login.tokens, token)

@@ -1,11 +1,11 @@
-"""The other end of the browser's redirect (RFC 8252): one listener on loopback for all logins of this process."""
+"""Where the browser is redirected to after a login (RFC 8252): one HTTP listener on loopback for this process."""
 
 from __future__ import annotations
 
 import asyncio
 
 from clawft.auth.flow import AuthorizationResponse, read_returned
-from clawft.auth.places import Place, Places, gave_way
+from clawft.auth.login_slots import LoginSlot, LoginSlots, evicted
 from clawft.errors import LoginFailed
 
 HOST = "127.0.0.1"
@@ -14,7 +14,7 @@ MAX_HEAD = 16_384
 READ_SECONDS = 10.0
 MAX_WAITING = 256
 MAX_CONNECTIONS = 64
-"""Any program of this machine can connect: the oldest that has not asked yet gives way."""
+"""Any program of this machine can connect: beyond these the oldest that has sent no request is closed."""
 
 _PAGE = (
     b"HTTP/1.1 %b\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n"
@@ -26,18 +26,18 @@ _FAILED = b"<!doctype html><title>weft</title><p>The login was not granted. You 
 _UNKNOWN = b"<!doctype html><title>weft</title><p>Nobody is waiting for this login. Begin it again."
 
 
-class Receiver:
+class RedirectListener:
     """`expect` a state, send the person to the browser, wait for the future."""
 
     def __init__(self) -> None:
         self._server: asyncio.Server | None = None
         self._waiting: dict[str, asyncio.Future[AuthorizationResponse]] = {}
-        self._places = Places(_full)
+        self._slots = LoginSlots(_full)
         self._opening = asyncio.Lock()
         self._silent: dict[asyncio.StreamWriter, None] = {}
-        """Connections that have not asked yet, the oldest first."""
+        """Connections that have sent no request yet, the oldest first."""
         self._promised = 0
-        """Addresses given out for which nobody waits yet."""
+        """How many redirect addresses were given out for which no state is expected yet."""
 
     async def open(self) -> str:
         """The redirect address; the listener is there when this returns."""
@@ -49,26 +49,26 @@ class Receiver:
 
     def expect(self, state: str, whose: str = "") -> asyncio.Future[AuthorizationResponse]:
         """`whose`: the person who is to come back, where there are several."""
-        place = self._places.take(whose, MAX_WAITING)
+        slot = self._slots.take(whose, MAX_WAITING)
         self._promised = max(0, self._promised - 1)
         future: asyncio.Future[AuthorizationResponse] = asyncio.get_running_loop().create_future()
         self._waiting[state] = future
-        future.add_done_callback(lambda _: self._leave(state, place))
-        place.give_up = lambda: future.done() or future.set_exception(gave_way())
+        future.add_done_callback(lambda _: self._leave(state, slot))
+        slot.give_up = lambda: future.done() or future.set_exception(evicted())
         return future
 
     def take_back(self) -> None:
-        """An address that was given out, and for which nobody will wait after all."""
+        """The login for which `open` gave the address will not begin after all."""
         self._promised = max(0, self._promised - 1)
         self._close_if_idle()
 
-    def _leave(self, state: str, place: Place) -> None:
-        place.leave()
+    def _leave(self, state: str, slot: LoginSlot) -> None:
+        slot.leave()
         self._waiting.pop(state, None)
         self._close_if_idle()
 
     def _close_if_idle(self) -> None:
-        """The listener goes with the last login that waits."""
+        """Close the listener with the last login that waits."""
         if not self._waiting and not self._promised and self._server is not None:
             self._server.close()
             self._server = None
@@ -120,7 +120,7 @@ def _full() -> LoginFailed:
 
 
 def _for_us(head: bytes) -> bool:
-    """A page of another site may reach loopback under a name of its own (DNS rebinding)."""
+    """Does the Host header name loopback? A page of another site may reach us by DNS rebinding."""
     hosts = [line.partition(b":")[2].strip() for line in head.split(b"\r\n") if line.lower().startswith(b"host:")]
     return len(hosts) == 1 and hosts[0].rpartition(b":")[0] in (HOST.encode(), b"localhost")
 
