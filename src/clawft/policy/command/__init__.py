@@ -11,9 +11,10 @@ from any reader of its command line.
 | the program each of them runs in the end | `program`, behind wrappers and inner shells |
 | programs that run what their arguments say | `runners` is the table; `embedded_scripts` finds the scripts by it |
 | texts in other languages | `languages` brings them to commands; `code` for inline code |
-| what a line says, writes, downloads, hands to others | `speech`, `written`, `download`, `remote` |
+| what a line prints, writes, downloads | `known_output`, `written`, `download` |
+| a shell for another machine | `reverse_shell` |
 | a word that names a file | `place` |
-| what a command erases; what of it outlasts it | `erasing`; `lasting` |
+| what a command erases; what it leaves to run later | `erasing`; `persistence` |
 
 To add a rule: a function and a row in `RULES` of `rules`. To add a program that runs others: a row in `runners`.
 """

@@ -1,14 +1,14 @@
-"""The variables that a command sets by itself, and to what, as far as its line tells: `read`, `printf -v`, `set --`."""
+"""Variables that a builtin sets (`read`, `printf -v`, `set --`), with their values where the line spells them out."""
 
 from collections.abc import Iterator
 
 from clawft.policy.command.embedded_scripts import option_values
+from clawft.policy.command.known_output import known_outputs
 from clawft.policy.command.parsed_command import Command
-from clawft.policy.command.speech import spoken
 
 
 def assigned(command: Command, separators: str) -> Iterator[tuple[str, str]]:
-    """`separators`: what the line sets IFS to."""
+    """The names and values that this command sets; `separators` is the value of IFS."""
     match command.name:
         case "read":
             yield from _read(command, separators)
@@ -23,11 +23,11 @@ def assigned(command: Command, separators: str) -> Iterator[tuple[str, str]]:
 
 
 def _printed(command: Command, at: int) -> list[str]:
-    return spoken(Command(("printf", *command.words[at + 1 :])))
+    return known_outputs(Command(("printf", *command.words[at + 1 :])))
 
 
 def _read(command: Command, separators: str) -> Iterator[tuple[str, str]]:
-    """Its names get a word each, and the last of them the rest."""
+    """`read` gives each name one word, and the last name the rest of the line."""
     names = [word for word in command.operands() if word.isidentifier()] or ["REPLY"]
     line = command.stdin.partition("\n")[0]
     for separator in separators:

@@ -1,4 +1,4 @@
-"""What a line downloads: into a file that it runs, which is a pipe into a shell in two steps; or from a cloud."""
+"""Downloads: a file that the same line then runs, or the credentials that a cloud has for this machine."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,7 +13,7 @@ DOWNLOADERS = frozenset("curl wget fetch aria2c http https xh lynx links ftp tft
 
 
 def run_downloads(commands: list[Command], file_run: Callable[[Command], str]) -> Iterator[Command]:
-    """A shell that reads the download, for each command that runs a downloaded file."""
+    """For each command that runs a downloaded file, a shell fed by the download, as if one were piped to the other."""
     shell = [command for command in commands if not command.no_shell]
     saved = {place(name, command.folder): command for command in shell for name in _saved(command) if name}
     for command in shell if saved else ():
@@ -24,7 +24,7 @@ def run_downloads(commands: list[Command], file_run: Callable[[Command], str]) -
 
 
 def asks_cloud(command: Command) -> bool:
-    """Would it ask the metadata service of a cloud, which tells whoever asks the credentials of this machine?"""
+    """Whether it asks the metadata service of a cloud, which gives out the credentials of this machine."""
     return command.name in DOWNLOADERS and any(map(_is_in_cloud, command.arguments))
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from clawft.policy.command.expansion import TooComplex
+from clawft.policy.command.known_output import known_inputs
 from clawft.policy.command.parsed_command import SHORTEST_ABBREVIATION, Command
 from clawft.policy.command.runners import SCRIPT_RUNNERS_OF, Language, ScriptRunner
-from clawft.policy.command.speech import heard
 
 MAX_STARTS = 16
 VERSION_CHARACTERS = "0123456789."
@@ -97,4 +97,4 @@ def _texts(command: Command, words: tuple[str, ...], runner: ScriptRunner) -> It
         case _:
             pass
     if runner.stdin:
-        yield from heard(command)
+        yield from known_inputs(command)

@@ -1,4 +1,4 @@
-"""What a command would erase with all it contains, be it by moving it away or by copying emptiness over it. Pure.
+"""What a command would erase with everything inside: by deleting, moving away, or syncing from an empty folder. Pure.
 
 To add a program: its name in a set, or a case of `erased`.
 """
@@ -16,7 +16,7 @@ _ERASES_FILES = _ERASERS | _ERASES_ALWAYS | {"unlink"}
 
 
 def erased(command: Command) -> list[str]:
-    """The places, as words for a command that runs where this one does."""
+    """What it would erase, as words relative to the folder it runs in."""
     name = command.name
     if name in _ERASES_ALWAYS:
         return command.operands()
@@ -38,19 +38,19 @@ def erased(command: Command) -> list[str]:
 
 
 def _fed_by_search(command: Command) -> list[str]:
-    """What `xargs` would hand to it, one by one."""
+    """The operands that come from a `find` through `xargs`."""
     found = {where for stage in command.fed_by if stage.name in ("find", "gfind") for where in searched(stage)}
     return [word for word in command.operands() if word in found]
 
 
 def _erases_found(command: Command) -> bool:
-    """One by one they are everything, whether it erases folders or not."""
+    """Whether a `find` deletes what it finds: file by file that is everything, even if folders stay."""
     runs = (program for before, program in pairwise(command.words) if before in EXEC)
     return "-delete" in command.arguments or any(name.rpartition("/")[2] in _ERASES_FILES for name in runs)
 
 
 def _cleaned(command: Command) -> list[str]:
-    """`git clean`: what nobody has committed, of the folders it is given or of where it runs."""
+    """The folders whose uncommitted files `git clean` would delete: its operands, or where it runs."""
     operands = command.operands()
     at = operands.index("clean") if "clean" in operands else -1
     if at < 0 or not (command.has_flag("f", "--force") and command.has_flag("d")) or command.has_flag("n", "--dry-run"):

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from clawft.policy.command.expansion import TooComplex, braces, unescaped
+from clawft.policy.command.known_output import PRINTERS, known_outputs
 from clawft.policy.command.line_state import LineState
 from clawft.policy.command.parsed_command import Command
-from clawft.policy.command.speech import SPEAKERS, spoken
 
 MAX_NESTING = 8
 MAX_SEPARATORS = 8
@@ -363,5 +363,5 @@ class Lexer:
 
 def _known_output(inner: list[Command]) -> str:
     """The output of `$(…)`, if it is one `echo` of plain words."""
-    texts = spoken(inner[0]) if len(inner) == 1 and inner[0].name in SPEAKERS and not inner[0].writes else []
+    texts = known_outputs(inner[0]) if len(inner) == 1 and inner[0].name in PRINTERS and not inner[0].writes else []
     return texts[0] if len(texts) == 1 and not any(char in texts[0] for char in "\\%$") else UNKNOWN_OUTPUT

@@ -1,4 +1,4 @@
-"""What a whole command line has in common while it is read: what it has set so far, and how much work it made."""
+"""State shared while one command line is read: the variables it has set so far, and bounds on the work."""
 
 import re
 
@@ -11,8 +11,8 @@ _UNKNOWN = re.compile(r"\$\{([A-Za-z_]\w*)\}")
 
 
 class LineState:
-    """Variables set so far, and which of them go through many words; files opened to stay open, the folder it changed
-    to, how much work it made.
+    """`known`: variables and their values; `loops`: loop variables, which take several values; `opened`: descriptors
+    and their files; `folder`: where the line changed to. The numbers count the work done so far.
     """
 
     __slots__ = ("commands", "expanded", "folder", "known", "loops", "opened", "tokens")
@@ -27,7 +27,7 @@ class LineState:
         self.commands = 0
 
     def set(self, name: str, value: str) -> None:
-        """One before it on the same line (`X=/ Y=$X`) is known by now, and was not when the words were read."""
+        """Set a variable. One set earlier on the same line (`X=/ Y=$X`) was not yet known when the value was read."""
         value = _UNKNOWN.sub(lambda unknown: self.known.get(unknown[1], unknown[0]), value) if "${" in value else value
         self.spend(len(value))
         self.known[name] = value

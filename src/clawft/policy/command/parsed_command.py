@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Command(Struct, frozen=True):
-    """`words[0]` is the program (there is none in `> file`). All fields are text; nothing was looked up anywhere."""
+    """`words[0]` is the program (missing in `> file`). All fields are text; nothing was looked up on disk."""
 
     words: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
@@ -17,14 +17,14 @@ class Command(Struct, frozen=True):
     fed_by: tuple[Command, ...] = ()
     """The earlier stages of its pipeline."""
     inner: tuple[Command, ...] = ()
-    """What runs to make its words: `$(…)`, backticks, `<(…)`."""
+    """Commands that run to produce its words: `$(…)`, backticks, `<(…)`."""
     function: str = ""
     """The function whose body this is part of."""
     background: bool = False
     folder: str = ""
     """Where it runs, if the line says so by `cd`."""
     no_shell: bool = False
-    """The whole line as plain words, for whoever runs it without a shell: `&&` and its like are arguments then."""
+    """The whole line as plain words, as if run without a shell: `&&` and the like are then arguments."""
 
     @property
     def name(self) -> str:
@@ -48,7 +48,7 @@ class Command(Struct, frozen=True):
         return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
     def has_flag(self, letters: str, *longs: str) -> bool:
-        """Is one of the short letters given, alone or in a cluster, or one of the long options (or its beginning)?"""
+        """Whether one of the short options is given, alone or in a cluster, or a long one (perhaps abbreviated)."""
         return any(_means(option, letters, longs) for option in self.options())
 
     def shown(self) -> str:

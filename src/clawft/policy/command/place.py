@@ -1,7 +1,7 @@
-"""Where a word of a command line points, judged by its text alone.
+"""Which file or folder a word of a command line names, by its text alone.
 
-A place is `/…`, `~/…` (any home folder, however it is spelled) or relative. Dots and doubled slashes are gone; a last
-part that is nothing but a glob is gone too, for what happens to all of a folder's contents happens to the folder.
+A place is a normalised path: `/…`, `~/…` (any home folder, however it is spelled) or relative, without dots and doubled
+slashes. A trailing glob is dropped, as what happens to all contents of a folder counts as happening to the folder.
 """
 
 import re
@@ -13,7 +13,7 @@ from clawft.policy.secret_places import CREDENTIALS, OPEN, TELLING
 
 MAX_PLACE = 4096
 WORKSPACE_DEPTH = 4
-"""From this many steps up on a path is judged as if they led to the root: `/home/me/work/project`."""
+"""A path with this many leading `..` is taken to reach the root, as from `/home/me/work/project`."""
 
 PlaceKind = Literal["root", "system", "home", "maybe-root", "other"]
 
@@ -31,7 +31,7 @@ _SECRET = re.compile(rf"(?:^|/)(?:{_COPIED})$|^/etc/g?shadow-?$|^/proc/[^/]+/env
 _DEEPEST = max(name.count("/") for name in (*CREDENTIALS, *OPEN)) + 1
 _FIRST = frozenset(name.partition("/")[0] for name in CREDENTIALS)
 _BELOW = {first: [name.split("/")[1:] for name in CREDENTIALS if name.split("/")[0] == first] for first in _FIRST}
-"""First part of a name → the parts behind it, of each that begins so."""
+"""First part of a credential path → the remaining parts of each path that begins with it."""
 _STARTUP = re.compile(
     r"~/(?:\.(?:bashrc|bash_profile|bash_login|bash_logout|profile|zshrc|zshenv|zprofile|zlogin|kshrc|cshrc|tcshrc|login"
     r"|xprofile|xinitrc|xsession|pam_environment)|\.ssh/(?:authorized_keys2?|rc|config)|Library/LaunchAgents/.*"
@@ -43,7 +43,7 @@ _STARTUP = re.compile(
 
 
 def place(word: str, folder: str = "") -> str:
-    """The place a word means for a command that runs in `folder` (itself a place, or "" for unknown)."""
+    """The normalised path of a word, for a command that runs in `folder` (itself a place, or "" if unknown)."""
     if len(word) > MAX_PLACE:
         return word
     path = word if not folder or word[:1] in ("/", "~", "$") else f"{folder}/{word}"
@@ -81,12 +81,12 @@ def _spelled(top: str, parts: list[str]) -> str:
 
 
 def without_unknown(word: str) -> str:
-    """The word, if everything the line does not tell (`${NAME}`, the output of a command) turns out to be empty."""
+    """The word with every unknown part (`${NAME}`, the output of a command) taken as empty."""
     return _MAYBE_EMPTY.sub("", word) if "$" in word else word
 
 
 def kind_of(word: str, folder: str = "") -> PlaceKind:
-    """What would be lost with this place."""
+    """How much would be lost with this place."""
     at_least = without_unknown(word)
     if at_least != word:
         return "maybe-root" if at_least and _kind(at_least, folder) != "other" else "other"
@@ -111,13 +111,13 @@ def _from_root(where: str) -> str:
 
 
 def is_disk(word: str, folder: str = "") -> bool:
-    """A block device or the memory itself: writing there destroys what lies on it."""
+    """Whether it is a block device or the memory itself, where writing destroys the contents."""
     where = place(word, folder)
     return where.startswith("/dev/") and (_DISK.match(where) is not None or is_glob(where))
 
 
 def is_secret(word: str, folder: str = "") -> bool:
-    """A private key, a credential file, one of our own tokens, or the folder that holds them."""
+    """Whether it is a private key, a credential file, one of our own tokens, or a folder that holds them."""
     if word.endswith(".pub"):
         return False
     where = place(word, folder)
@@ -125,12 +125,12 @@ def is_secret(word: str, folder: str = "") -> bool:
 
 
 def is_startup(word: str, folder: str = "") -> bool:
-    """A file by which something runs at a login or by the clock, or that says who may log in."""
+    """Whether it is a file that runs something at login or on a schedule, or that says who may log in."""
     return _STARTUP.fullmatch(place(word, folder)) is not None
 
 
 def _lets_in(parts: list[str]) -> bool:
-    """Is it, below a home folder, where keys are kept, or something in it that is not known to be none?"""
+    """Whether a path below a home folder is, or lies in, one that holds credentials and is not on the open list."""
     around = {"/".join(parts[:deep]) for deep in range(1, _DEEPEST + 1)}
     if parts[0][:1] != "." or not OPEN.isdisjoint(around):  # no glob matches a dot that it does not begin with
         return False

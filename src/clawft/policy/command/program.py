@@ -19,6 +19,7 @@ from clawft.policy.command.embedded_scripts import (
     possible_starts,
 )
 from clawft.policy.command.expansion import TooComplex
+from clawft.policy.command.known_output import known_inputs, known_outputs
 from clawft.policy.command.languages import shell_commands_in
 from clawft.policy.command.lexer import MAX_NESTING, UNKNOWN_OUTPUT
 from clawft.policy.command.line_state import LineState
@@ -35,7 +36,6 @@ from clawft.policy.command.runners import (
     Language,
 )
 from clawft.policy.command.shell import MAX_COMMANDS, read_text
-from clawft.policy.command.speech import heard, spoken
 
 MAX_EXECUTED = 16
 MAX_SCRIPTS = 131_072
@@ -207,7 +207,7 @@ def _wrapping(words: tuple[str, ...], name: str) -> Iterator[tuple[tuple[str, ..
 def _fed_words(command: Command) -> tuple[str, ...]:
     """The words that `xargs` gets from an `echo`, a `find`, an `ls` or a here-document."""
     for stage in command.fed_by:
-        if said := spoken(stage):
+        if said := known_outputs(stage):
             return tuple(said[-1].split())
         if stage.name in ("find", "gfind"):
             return tuple(searched(stage))
@@ -239,14 +239,14 @@ def _scripts(command: Command, name: str) -> Iterator[str]:
     if name in SHELLS:
         yield from _after_command_flag(command.words)
     if runs_its_input(command) and (name in SHELLS or name in _SOURCING):
-        yield from heard(command)
+        yield from known_inputs(command)
     if runs_output(command):
-        yield from (text for stage in command.inner for text in spoken(stage))
+        yield from (text for stage in command.inner for text in known_outputs(stage))
 
 
 def _code_given(command: Command) -> Iterator[tuple[Language, str]]:
     if interpreter(command) in INTERPRETERS and runs_its_input(command):
-        for text in heard(command):
+        for text in known_inputs(command):
             yield "code", text
 
 

@@ -10,13 +10,13 @@ from clawft.policy.command.download import DOWNLOADERS, asks_cloud
 from clawft.policy.command.embedded_scripts import option_values
 from clawft.policy.command.erasing import erased
 from clawft.policy.command.expansion import TooComplex
-from clawft.policy.command.lasting import lasts
+from clawft.policy.command.known_output import PRINTERS
 from clawft.policy.command.parsed_command import Command
+from clawft.policy.command.persistence import persists
 from clawft.policy.command.place import PlaceKind, is_disk, is_secret, kind_of
 from clawft.policy.command.program import programs, runs_its_input, runs_output
-from clawft.policy.command.remote import serves_a_shell
+from clawft.policy.command.reverse_shell import opens_reverse_shell
 from clawft.policy.command.runners import PRIVILEGE, WRAPPERS
-from clawft.policy.command.speech import SPEAKERS
 from clawft.policy.command.written import written
 from clawft.policy.globs import any_matches
 
@@ -29,7 +29,7 @@ class CommandRule(Struct, frozen=True):
     why: str
     test: Callable[[Command], bool]
     asks: bool = False
-    """The person decides, instead of a plain no."""
+    """The person is asked, where other rules refuse."""
 
 
 # ── what a program would do ──────────────────────────────────────────────────────────────────────────────────────────
@@ -56,7 +56,7 @@ _USED_BY: dict[str, str] = {
     "tar": "--exclude",
     "rsync": "--exclude",
 }
-"""The value of one of these options is a key that is used and not shown, or what is left out."""
+"""Options whose value may be a secret: a key file that is used but not shown, or a path that is left out."""
 _ONLY_NAMES = frozenset(
     "ls tree du stat test [ [[ mkdir cd chmod chown touch file pushd find realpath readlink dirname basename"
     " export declare typeset local readonly".split()
@@ -67,7 +67,7 @@ _READS_NAMES: dict[str, tuple[str, ...]] = {
     "find": ("-files0-from",),
     "tree": ("--from",),
 }
-"""With an option that begins so it reads what it looks at from a file, and tells what it did not find: all lines."""
+"""Options (or their beginnings) that read names from a file: every name that is not found is shown, so every line."""
 _TAKES_PATTERN = frozenset("grep egrep fgrep zgrep rg ag sed awk gawk".split())
 _HISTORY_EDITORS = frozenset({"rm", "shred", "unlink", "ln", "cp", "mv"})
 _HISTORY_OFF = re.compile(r"HISTFILE(=(/dev/null)?)?|HISTSIZE=0|HISTFILESIZE=0")
@@ -75,7 +75,7 @@ _CONTAINERS = frozenset("docker podman nerdctl".split())
 _HOST_ROOT = frozenset({"source=/", "src=/"})
 _READ_ONLY = frozenset({"readonly", "ro", "readonly=true", "ro=true"})
 _NO_PROGRAM = re.compile(r"-.*|[\d.]+[smhd]?|\{\}")
-"""The value of an option of what runs others, which might have been a program: `ssh -p 22 …`, `timeout 90s …`."""
+"""Words of a wrapper that cannot be a program: `22` in `ssh -p 22 …`, `90s` in `timeout 90s …`."""
 _OPERATORS = frozenset({"&&", "||", "|", ";", "&"})
 _MAX_PIECES = 16
 
@@ -148,7 +148,7 @@ def _kills_all(command: Command) -> bool:
 
 
 def _ends_nobody(arguments: list[str], targets: list[str]) -> bool:
-    """Is it only asked whether a process is there, or what signals are called?"""
+    """Whether it only checks for a process (`kill -0`) or lists signals (`kill -l`)."""
     harmless = arguments[:1] in (["-0"], ["-l"], ["-L"]) or arguments[:2] in (["-s", "0"], ["-n", "0"])
     return harmless and not any(word.startswith("-") for word in targets)
 
@@ -165,7 +165,7 @@ def _wipes_history(command: Command) -> bool:
 
 
 def _reads_secrets(command: Command) -> bool:
-    if command.name in _USES_KEYS or command.name in SPEAKERS or _only_names(command):
+    if command.name in _USES_KEYS or command.name in PRINTERS or _only_names(command):
         return any(is_secret(word, command.folder) for word in command.reads)
     if command.name == "gpg" and any(option.startswith("--export-secret") for option in command.options()):
         return True
@@ -183,13 +183,13 @@ def _reads_secrets(command: Command) -> bool:
 
 
 def _only_names(command: Command) -> bool:
-    """Does it use no more of a file than its name?"""
+    """Whether it uses only the names of files and shows nothing of their contents."""
     reads = _READS_NAMES.get(command.name, ())
     return command.name in _ONLY_NAMES and not (reads and any(option.startswith(reads) for option in command.options()))
 
 
 def _own_arguments(command: Command) -> list[str]:
-    """Without those of a program behind that only uses a key: one that it wraps, or that a shell would run next."""
+    """Its arguments, without those of a wrapped or following program that only uses keys."""
     words: list[str] = []
     own = not _NO_PROGRAM.fullmatch(command.name)
     for before, word in zip(command.words, command.arguments, strict=False):
@@ -203,12 +203,12 @@ def _own_arguments(command: Command) -> list[str]:
 
 
 def _pieces(word: str) -> list[str]:
-    """A path may stand at a mark: `if=…`, `@…`, `-v …:…`."""
+    """The word, and the pieces of it that may be paths: `if=…`, `@…`, `-v …:…`."""
     return [word, *re.split("[=@:]", word, maxsplit=_MAX_PIECES)] if " " not in word else []
 
 
 def _shares_root(command: Command) -> bool:
-    """Is a container given all of our file system, to write to?"""
+    """Whether a container gets our whole file system with write access."""
     if command.name not in _CONTAINERS:
         return False
     volumes = [value.split(":") for value in option_values(command.words, "-v --volume")]
@@ -231,14 +231,14 @@ RULES: tuple[CommandRule, ...] = (
     CommandRule("open-root", "it would change owners or permissions of the system", _opens_root),
     CommandRule("download-and-run", "it would run what it downloads, unseen", _runs_what(DOWNLOADERS)),
     CommandRule("decode-and-run", "it would run commands that are hidden by an encoding", _runs_what(_DECODERS)),
-    CommandRule("remote-shell", "it would let another machine run commands here", serves_a_shell),
+    CommandRule("remote-shell", "it would let another machine run commands here", opens_reverse_shell),
     CommandRule("share-root", "it would give a container the whole file system to write to", _shares_root),
     CommandRule("power-off", "it would stop or restart the machine", _powers_off),
     CommandRule("kill-all", "it would end every process", _kills_all),
     CommandRule("wipe-history", "it would remove the traces of what was run", _wipes_history),
     CommandRule("read-secrets", "it would read or change private keys or credentials", _reads_secrets),
     CommandRule("cloud-metadata", "it would ask the cloud for the credentials of this machine", asks_cloud),
-    CommandRule("persist", "it would change what runs, or who may log in, from now on", lasts, asks=True),
+    CommandRule("persist", "it would change what runs, or who may log in, from now on", persists, asks=True),
     CommandRule("privilege", "it asks for the rights of another user", _gains_privilege, asks=True),
     CommandRule(
         "empty-variable", "it would erase the whole file system if that variable is empty", _erases("maybe-root"), True

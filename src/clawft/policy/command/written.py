@@ -15,13 +15,13 @@ OUTPUT_OPTIONS: dict[str, str] = {
     "gpg": "-o --output",
     "openssl": "-out",
 }
-"""The value of one of these options is a file that is written."""
+"""Options whose value is a file that is written."""
 EVERY_OPERAND = frozenset("tee truncate shred badblocks".split())
 LAST_OPERAND = frozenset("cp mv ln install rsync scp gcp gmv".split())
 
 
 def written(command: Command) -> list[str]:
-    """Where it writes, redirections included."""
+    """The files a command writes, redirections included."""
     name, operands = command.name, command.operands()
     files = [*command.writes, *option_values(command.words, OUTPUT_OPTIONS.get(name, ""))]
     if name in EVERY_OPERAND or (name in ("sed", "gsed", "perl") and command.has_flag("i", "--in-place")):
@@ -36,7 +36,7 @@ def written(command: Command) -> list[str]:
 
 
 def _last(command: Command, operands: list[str]) -> list[str]:
-    """The target; if it is a folder, each of the others is written there."""
+    """The targets of a copy or move, and the names it may give the other operands inside of them."""
     targets = [*option_values(command.words, "-t --target-directory"), *operands[-1:]]
     names = [operand.rstrip("/").rpartition("/")[2] for operand in operands[:-1]]
     return [

@@ -1,4 +1,4 @@
-"""What a command says that its line tells in full: the words of `echo` and `printf`, or the document it hands on."""
+"""Output and input that a command line spells out: the words of `echo` and `printf`, and here-documents."""
 
 import re
 from collections import deque
@@ -8,9 +8,9 @@ from itertools import dropwhile
 from clawft.policy.command.expansion import TooComplex, unescaped
 from clawft.policy.command.parsed_command import Command
 
-MAX_SPOKEN = 131_072
+MAX_PRINTED_CHARS = 131_072
 
-SPEAKERS = frozenset({"echo", "printf"})
+PRINTERS = frozenset({"echo", "printf"})
 
 _ECHO_OPTION = re.compile(r"-[neE]+|--")
 _PLACEHOLDER = re.compile(r"%[sbq]")
@@ -18,12 +18,12 @@ _ESCAPE = re.compile(r"\\(?:x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,6
 _OCTAL = re.compile(r"\\0(?=[0-7])")
 
 
-def spoken(command: Command) -> list[str]:
-    """What echo or printf says, with its line breaks; of others the document that they read and may hand on.
+def known_outputs(command: Command) -> list[str]:
+    """What echo or printf prints, with its line breaks; for another command the here-document that it may pass on.
 
-    Not every `echo` knows escapes: where there are any, both readings are offered.
+    Not every `echo` knows escapes: where there are any, both readings are in the list.
     """
-    if command.name not in SPEAKERS:
+    if command.name not in PRINTERS:
         return [command.stdin] if command.stdin else []
     words = list(dropwhile(_ECHO_OPTION.fullmatch, command.arguments))
     text = _printed(words[0], deque(words[1:])) if words and command.name == "printf" else " ".join(words)
@@ -32,19 +32,19 @@ def spoken(command: Command) -> list[str]:
     return [plain] if decoded == plain else [plain, decoded]
 
 
-def heard(command: Command) -> Iterator[str]:
-    """What the line tells of its standard input."""
+def known_inputs(command: Command) -> Iterator[str]:
+    """The standard input of a command, as far as the line spells it out."""
     yield command.stdin
-    yield from (text for stage in command.fed_by for text in spoken(stage))
+    yield from (text for stage in command.fed_by for text in known_outputs(stage))
 
 
 def _printed(form: str, values: deque[str]) -> str:
-    """The form again and again, until every value has its place. Raises TooComplex."""
+    """What `printf` prints: it repeats its format until every value is used. Raises TooComplex."""
     text = ""
     while True:
         left = len(values)
         text += _PLACEHOLDER.sub(lambda _: values.popleft() if values else "", form)
-        if len(text) > MAX_SPOKEN:
+        if len(text) > MAX_PRINTED_CHARS:
             raise TooComplex
         if not values or len(values) == left:
             return text

@@ -1,4 +1,4 @@
-"""Does a command hand a shell of this machine to another one? Pure."""
+"""Whether a command connects a shell of this machine to another machine. Pure."""
 
 import re
 
@@ -13,7 +13,7 @@ _FAR = re.compile(r"(?:tcp|udp|sctp|ssl|openssl)[\w-]*:.*", re.IGNORECASE)
 _STARTS = re.compile(r"(?:exec|system):[\"']?(.*)", re.IGNORECASE)
 
 
-def serves_a_shell(command: Command) -> bool:
+def opens_reverse_shell(command: Command) -> bool:
     if command.name in _NETCATS:
         started = option_values(command.words, "-e -c --exec --sh-exec")
         return any(map(_is_shell, started)) or any(map(_reads_commands, command.fed_by))

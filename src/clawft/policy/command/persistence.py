@@ -1,6 +1,6 @@
-"""What of a command outlasts it: what runs later, and who may log in. Pure.
+"""Whether a command changes what runs later, or who may log in. Pure.
 
-To add a program: its name in a set, or a row in `VERBS`.
+To add a program: its name in a set, or a row in `PERSISTING_SUBCOMMANDS`.
 """
 
 from clawft.policy.command.parsed_command import Command
@@ -11,25 +11,29 @@ _ACCOUNTS = frozenset(
     "useradd adduser usermod userdel deluser groupadd addgroup groupmod gpasswd chpasswd newusers passwd chsh chfn"
     " visudo vipw vigr".split()
 )
-_TELLS: dict[str, tuple[str, ...]] = {"passwd": ("-S", "--status"), "chsh": ("-l", "--list-shells"), "visudo": ("-c",)}
-"""Only that, and nothing is changed. Help and versions are told by all of them."""
-_HELP = ("--help", "--version")
-VERBS: dict[str, frozenset[str]] = {
+_ONLY_SHOWS: dict[str, tuple[str, ...]] = {
+    "passwd": ("-S", "--status"),
+    "chsh": ("-l", "--list-shells"),
+    "visudo": ("-c",),
+}
+"""Options with which a program only shows something and changes nothing."""
+_HELP_OPTIONS = ("--help", "--version")
+PERSISTING_SUBCOMMANDS: dict[str, frozenset[str]] = {
     "systemctl": frozenset("enable reenable preset link edit add-wants add-requires set-default unmask".split()),
     "loginctl": frozenset({"enable-linger"}),
     "launchctl": frozenset("load bootstrap enable submit".split()),
     "rc-update": frozenset({"add"}),
 }
-"""First words of these by which something runs from now on."""
+"""First operands of these programs that make something run from now on."""
 _QUEUE_ONLY = frozenset({"-l", "-r", "-d", "-c", "-V"})
 _FSMONITOR = "core.fsmonitor"
 _GIT_RUNS = frozenset({"core.hookspath", "init.templatedir", _FSMONITOR})
-"""Settings of git with which, for all repositories, something runs."""
+"""Settings that make git run a program in every repository."""
 _OWN_DAEMON = frozenset({"true", "false"})
-"""Values of the one for changed files with which it is none but git's own program."""
+"""Values of `core.fsmonitor` with which git only runs its own daemon."""
 
 
-def lasts(command: Command) -> bool:
+def persists(command: Command) -> bool:
     name, options = command.name, command.options()
     match name:
         case "crontab":
@@ -41,9 +45,9 @@ def lasts(command: Command) -> bool:
         case "git":
             return _configures_all(command)
         case _ if name in _ACCOUNTS:
-            return not any(option in (*_HELP, *_TELLS.get(name, ())) for option in options)
-        case _ if name in VERBS and "--user" not in options:
-            return not VERBS[name].isdisjoint(command.operands()[:1])
+            return not any(option in (*_HELP_OPTIONS, *_ONLY_SHOWS.get(name, ())) for option in options)
+        case _ if name in PERSISTING_SUBCOMMANDS and "--user" not in options:
+            return not PERSISTING_SUBCOMMANDS[name].isdisjoint(command.operands()[:1])
         case _:
             return any(is_startup(target, command.folder) for target in written(command))
 
