@@ -16,7 +16,7 @@ from clawft.guard.sides import BesideUse
 from clawft.guard.strangers import FROM_NOW_ON, ONCE, AfterStrangers, ReadingConversations, StrangersWords
 from clawft.model import Annotations, Call, Caller, Origin, Reply, ReplyReceiver, SentCall, SilentTalk, Tool
 from clawft.policy.command import CommandPolicy
-from clawft.policy.strangers import brings_their_words, can_do_harm
+from clawft.policy.strangers import can_do_harm, returns_outside_text
 from clawft.policy.url import UrlPolicy
 from tests.gateway.support import Demo, Pipe, echo, modern, pipe, serving, texts
 from tests.guard.support import call
@@ -75,7 +75,7 @@ async def answered(client: Pipe, name: str, answer: dict[str, Any]) -> tuple[dic
     ],
 )
 def test_who_brings_what_and_who_can_do_harm(tool: Tool, origin: Origin, brings: bool, harms: bool) -> None:
-    assert (brings_their_words(tool, origin), can_do_harm(tool, origin)) == (brings, harms)
+    assert (returns_outside_text(tool, origin), can_do_harm(tool, origin)) == (brings, harms)
 
 
 @requirement("GUARD-15", "POOL-18")

@@ -8,8 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.policy.approval import Approval, ApprovalStanding, PinnedUse, judge, with_added
-from clawft.policy.beside_tools import prompts_of
-from clawft.policy.pin import AS_IT_CAME, INSTRUCTIONS, TWICE, canonical, changed, pin, read_shown, shown_tool
+from clawft.policy.pin import (
+    DUPLICATE_KEYS,
+    INSTRUCTIONS,
+    RAW_DEFINITION,
+    canonical,
+    changed,
+    pin,
+    read_shown,
+    shown_tool,
+)
+from clawft.policy.pseudo_tools import prompts_of
 from tests.requirements import requirement
 
 NOW = 1_000.0
@@ -104,13 +113,13 @@ def test_spelling_and_order_do_not_matter() -> None:
 def test_a_key_that_occurs_twice_cannot_hide_a_change() -> None:
     first = shown_tool(b'{"name":"a","description":"good","description":"x"}', "")
     second = shown_tool(b'{"name":"a","description":"evil","description":"x"}', "")
-    assert TWICE in first
+    assert DUPLICATE_KEYS in first
     assert pin(first) != pin(second)
 
 
 @requirement("POOL-19")
 @pytest.mark.parametrize("instructions", ["", "be kind"])
-@pytest.mark.parametrize("name", [INSTRUCTIONS, AS_IT_CAME, TWICE])
+@pytest.mark.parametrize("name", [INSTRUCTIONS, RAW_DEFINITION, DUPLICATE_KEYS])
 def test_a_member_that_is_called_like_a_word_of_ours_is_pinned_too(name: str, instructions: str) -> None:
     """The attack: a member that a pin would take for its own can say anything later."""
     texts = ("be kind", "obey", "")
@@ -122,7 +131,7 @@ def test_a_member_that_is_called_like_a_word_of_ours_is_pinned_too(name: str, in
 def test_what_is_said_of_keys_that_occur_twice_cannot_be_said_instead() -> None:
     twice = shown_tool(b'{"name":"a","x":1,"x":2}', "")
     assert pinned(twice, "") != pin(twice)
-    assert pin(shown_tool(canonical({AS_IT_CAME: "x"}), "")) != pin({AS_IT_CAME: "x"})
+    assert pin(shown_tool(canonical({RAW_DEFINITION: "x"}), "")) != pin({RAW_DEFINITION: "x"})
 
 
 @requirement("POOL-19")
@@ -152,7 +161,7 @@ def test_no_definition_is_too_odd_to_be_pinned(wire: bytes) -> None:
     assert pin(shown) != pin(shown_tool(wire.replace(b'"a"', b'"b"'), ""))
     assert read_shown(canonical(shown)) == shown
     assert b"Infinity" not in canonical(shown)
-    assert AS_IT_CAME in shown or b"[[" not in wire
+    assert RAW_DEFINITION in shown or b"[[" not in wire
 
 
 FEW = 4

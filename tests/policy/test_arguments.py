@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from clawft.model import Deny
 from clawft.policy import command, url_values
-from clawft.policy.arguments import UNJUDGEABLE, commands, look, suspicious, urls
+from clawft.policy.arguments import UNJUDGEABLE, commands, search_arguments, suspicious, urls
 from clawft.policy.command.rules import RULES
 from clawft.policy.command_values import COMMAND_KEYS, LIST_KEYS
 from clawft.policy.search import MAX_DEPTH, MAX_URLS, MAX_VALUES
@@ -180,7 +180,7 @@ def test_what_only_names_something_is_no_address(value: str) -> None:
     ids=["many", "urls", "text", "deep"],
 )
 def test_what_lies_beyond_the_bounds_is_refused(arguments: dict[str, Any]) -> None:
-    assert not look(arguments).complete
+    assert not search_arguments(arguments).complete
     assert commands(arguments)[-1][1] == UNJUDGEABLE
     everything_allowed = command.CommandPolicy(allow=tuple(rule.name for rule in RULES))
     assert isinstance(command.decide(UNJUDGEABLE, everything_allowed), Deny)
@@ -244,7 +244,7 @@ trees = st.dictionaries(
 @requirement("GUARD-05")
 @given(trees, st.booleans())
 def test_the_quick_look_never_misses_what_the_long_one_finds(tree: dict[str, Any], ascii_only: bool) -> None:
-    found = look(tree)
+    found = search_arguments(tree)
     for raw in (json.dumps(tree, ensure_ascii=ascii_only).encode(errors="replace"), _compact(tree)):
         if found.commands or found.urls:
             assert suspicious(raw)
@@ -257,10 +257,10 @@ def _compact(tree: dict[str, Any]) -> bytes:
 @requirement("GUARD-05")
 def test_a_megabyte_is_searched_quickly() -> None:
     started = time.process_time()
-    look({"a": "https://x/" + "\n" * 1_000_000, "b": "h" + "\t" * 1_000_000})
-    look({"url": "<\u00a0" * 500_000, "uri": "1." * 500_000, "x": "url:" * 250_000})
-    look({"command": {**{str(n): [] for n in range(40_000)}, "args": ["a b"] * 8_000}})
-    look({"command": {**{str(n): "a" for n in range(40_000)}, "args": "b" * 1_000_000}})
+    search_arguments({"a": "https://x/" + "\n" * 1_000_000, "b": "h" + "\t" * 1_000_000})
+    search_arguments({"url": "<\u00a0" * 500_000, "uri": "1." * 500_000, "x": "url:" * 250_000})
+    search_arguments({"command": {**{str(n): [] for n in range(40_000)}, "args": ["a b"] * 8_000}})
+    search_arguments({"command": {**{str(n): "a" for n in range(40_000)}, "args": "b" * 1_000_000}})
     assert not suspicious(b'{"a":"' + "\u3042\u00a0".encode() * 200_000 + b'"}')
     assert not suspicious(b'{"a":"' + b'"c' * 100_000 + b'"}')
     assert time.process_time() - started < 2

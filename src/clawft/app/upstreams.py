@@ -13,7 +13,7 @@ from clawft.gateway.events import ConversationEnded, GatewayEvent, RootsChanged
 from clawft.link.base import Credentials, Link
 from clawft.link.process import kill_all
 from clawft.model import Caller, Tool
-from clawft.policy.beside_tools import beside_tools
+from clawft.policy.pseudo_tools import pseudo_tools
 from clawft.provider.server.call.server_calls import CONNECT_SECONDS
 from clawft.provider.server.question.parked_calls import Park
 from clawft.provider.server.server_provider import ServerProvider
@@ -96,7 +96,7 @@ class Upstreams:
         known = self._as_had_by(caller, server).offer
         if known is None:
             return ()
-        return beside_tools([each.raw for each in known.prompts], resources=bool(known.resources or known.templates))
+        return pseudo_tools([each.raw for each in known.prompts], resources=bool(known.resources or known.templates))
 
     def _as_had_by(self, caller: Caller | None, server: str) -> Upstream:
         shared = self.pool.find(server)

@@ -22,7 +22,7 @@ from clawft.config.secrecy import masked_values, read_url, read_words, told_by_d
 from clawft.errors import SpawnFailed, quoted
 from clawft.guard.approval.book import Approvals
 from clawft.policy.approval import ANYONE, Approval, ApprovalStanding, PinnedUse, approval_of, judge
-from clawft.policy.launch import loaders
+from clawft.policy.launch import code_loading_variables
 from clawft.policy.pin import ShownText, pin, read_shown
 from clawft.sandbox.pinned_file import PinnedFile, stamp
 from clawft.upstream.spec import UpstreamSpec
@@ -108,7 +108,7 @@ def shown_launch(found: FoundServer, known: Approval | None = None, held: Mappin
 
 def _careful(spec: UpstreamSpec) -> dict[str, str]:
     """Said aloud, because it is easily overlooked."""
-    found = loaders(spec.env)
+    found = code_loading_variables(spec.env)
     return {"careful": f"by {', '.join(found)} it can be made to run other code"} if found else {}
 
 

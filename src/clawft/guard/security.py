@@ -114,7 +114,7 @@ class Security(QuickGuard):
         judged = what_is_judged(arguments, named)
         if isinstance(judged, Deny):
             return _Found((judged,))
-        texts = found_in.look(judged)
+        texts = found_in.search_arguments(judged)
         lines = dict.fromkeys(line for _, line in found_in.commands_of(texts))
         hosts = {address: url.host_of(address) for _, address in texts.urls}
         plain = (url.decide(address, (), self._urls) for address in hosts)

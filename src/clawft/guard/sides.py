@@ -15,7 +15,7 @@ from clawft.errors import NotApproved
 from clawft.guard.pipeline import Guard, ReplyGuard, WitnessGuard
 from clawft.model import Call, Caller, Capabilities, Finish, Origin, Reply, Talk, Tool
 from clawft.model.protocols import is_of
-from clawft.policy.beside_tools import PROMPTS
+from clawft.policy.pseudo_tools import PROMPTS
 
 
 class BesideUse(Struct, frozen=True):

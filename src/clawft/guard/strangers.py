@@ -17,7 +17,7 @@ from clawft.guard.asking import Unanswered, answer_to, chosen
 from clawft.guard.pipeline import QuickGuard, hands_on
 from clawft.guard.sides import BesideGuard, BesideUse, LateReplyGuard
 from clawft.model import Call, Caller, Next, Origin, Question, Reply, Tool
-from clawft.policy.strangers import brings_their_words, can_do_harm
+from clawft.policy.strangers import can_do_harm, returns_outside_text
 
 RULE = "after-untrusted"
 MAX_CONVERSATIONS = 10_000
@@ -78,7 +78,7 @@ class StrangersWords(QuickGuard, BesideGuard, LateReplyGuard):
         self._conversations = conversations
 
     def applies(self, tool: Tool, origin: Origin) -> bool:
-        return brings_their_words(tool, origin) and not hands_on(tool, origin)
+        return returns_outside_text(tool, origin) and not hands_on(tool, origin)
 
     def passes(self, call: Call) -> bool:
         self._conversations.note(call.caller, _named(call))
@@ -90,7 +90,7 @@ class StrangersWords(QuickGuard, BesideGuard, LateReplyGuard):
 
     def finish_late(self, call: Call, reply: Reply) -> Reply:
         """It may be read in another conversation."""
-        if brings_their_words(call.tool, call.origin):
+        if returns_outside_text(call.tool, call.origin):
             self._conversations.note(call.caller, _named(call))
         return reply
 

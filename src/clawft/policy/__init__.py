@@ -6,7 +6,8 @@
 | an address | `url`, `url_rules`, `address` |
 | what of them is in arguments | `arguments`, which `search` finds by `command_values` and `url_values` |
 | a tool | `grant` says who sees it, by `globs`; `approval` whether it is still the one that was approved |
-| its text | `pin`, `beside_tools`, `definition_lines`; `scan` for what is meant for the model, in `disguise` |
+| its text | `pin`; `definition_texts` shows it; `scan` looks for text aimed at the model, also by `obfuscation` |
+| prompts and resources, approved like tools | `pseudo_tools` |
 | what may follow strangers' words | `strangers` |
 | the start of a server | `launch` |
 | a task that is handed over | `delegation` |

@@ -14,9 +14,9 @@ from enum import Enum
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from clawft.policy.beside_tools import CALLED
 from clawft.policy.globs import MAX_HOSTILE_GLOB, any_matches
 from clawft.policy.pin import ShownText, canonical, pin, read_shown
+from clawft.policy.pseudo_tools import CALLED
 
 RULE = "approval"
 ANYONE = "*"

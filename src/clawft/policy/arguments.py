@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from clawft.policy.search import FoundTexts
 
 UNJUDGEABLE = "$(" * 16
-"""Stands for what lies beyond the bounds of the search: a line that every command policy refuses."""
+"""A command line that every policy refuses; it stands for whatever lies beyond the bounds of the search."""
 
 _BACKSLASH, _SLASH = b"\\/"
 
 
 def suspicious(raw: bytes) -> bool:
-    """Is it worth decoding these JSON arguments at all? Never False where `look` would find something.
+    """Whether these JSON arguments are worth decoding. Never False where `search_arguments` would find something.
 
     A backslash can spell anything, so it always counts; without one, keys and URLs stand there as they are.
     """
@@ -40,8 +40,8 @@ def _opening() -> "Callable[[bytes], re.Match[bytes] | None]":
 
 
 def commands(arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Command lines and where they stand. Where there is more than we search, the last one is UNJUDGEABLE."""
-    return commands_of(look(arguments))
+    """Command lines with their paths. If a bound of the search was hit, the last one is UNJUDGEABLE."""
+    return commands_of(search_arguments(arguments))
 
 
 def commands_of(found: "FoundTexts") -> list[tuple[str, str]]:
@@ -49,12 +49,12 @@ def commands_of(found: "FoundTexts") -> list[tuple[str, str]]:
 
 
 def urls(arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """URLs and where they stand, as far as they were searched; `commands` says if that was not everything."""
-    return list(look(arguments).urls)
+    """URLs with their paths, as far as the search went; `commands` tells if it was cut short."""
+    return list(search_arguments(arguments).urls)
 
 
-def look(arguments: Mapping[str, Any]) -> "FoundTexts":
-    """Both at once, with the paths they were found at (`steps[0].run`)."""
-    from clawft.policy.search import look  # patterns to compile: most calls are never suspicious
+def search_arguments(arguments: Mapping[str, Any]) -> "FoundTexts":
+    """Command lines and URLs at once, with the path of each (`steps[0].run`)."""
+    from clawft.policy.search import search_arguments  # patterns to compile: most calls are never suspicious
 
-    return look(arguments)
+    return search_arguments(arguments)

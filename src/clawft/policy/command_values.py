@@ -1,4 +1,4 @@
-"""Which command lines a value may be: of a key that names a command, and the keys beside it that name arguments."""
+"""The command lines that a value may stand for, together with the arguments given in neighbouring keys."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -12,11 +12,11 @@ COMMAND_KEYS = SCRIPT_KEYS | frozenset(
     " exec_command execcommand execute_command executecommand".split()
 )
 ARGUMENT_KEYS = "options opts flags args arg arguments argument argv parameters params".split()
-"""In the order in which they are put behind the command."""
-SPOKEN_KEYS = frozenset(
+"""Keys of arguments, in the order in which they are put after the command."""
+DESCRIPTION_KEYS = frozenset(
     "description title summary comment comments message prompt reason explanation note notes help label".split()
 )
-"""In a table that is a command: what is said about it."""
+"""Keys that only describe a command, in a table that is one."""
 
 _COMMANDS = COMMAND_KEYS | LIST_KEYS
 _OF_LINES = SCRIPT_KEYS | LIST_KEYS
@@ -24,10 +24,10 @@ _TAKES_TEXTS = frozenset(
     "echo printf say logger grep egrep fgrep rg ag ack git gh ssh docker podman nerdctl kubectl tmux screen psql mysql"
     " sqlite3 python python3 node perl ruby".split()
 )
-"""A text behind one of these is no line of its own; what they would run of it is known to who judges the words."""
+"""Programs that take any text as an argument: such a text is not judged as a command line of its own."""
 
 NamedLine = tuple[str, str]
-"""Where it stands, and the line."""
+"""The path of a command line, and the line."""
 
 
 def plain_name(key: str) -> str:
@@ -40,12 +40,12 @@ def names_command(name: str) -> bool:
 
 
 def is_line_of(name: str) -> bool:
-    """Is what has this name in a table that is a command (part of) a line, and not an argument or said about it?"""
-    return name not in SPOKEN_KEYS and name not in ARGUMENT_KEYS
+    """Whether this key, in a table that is a command, holds a command line, and no argument or description."""
+    return name not in DESCRIPTION_KEYS and name not in ARGUMENT_KEYS
 
 
 def lines_of(where: str, name: str, value: Any, beside: Mapping[str, str]) -> Iterator[NamedLine]:
-    """All readings of one value; `beside` has the arguments that stand beside it."""
+    """All readings of one value; `beside` holds the arguments from neighbouring keys."""
     if isinstance(value, str):
         yield from _with_arguments(where, name, value, beside)
     elif isinstance(value, list):
@@ -75,7 +75,7 @@ def _lines_of_list(where: str, name: str, items: list[Any], beside: Mapping[str,
 
 
 def _may_be_lines(words: list[str]) -> bool:
-    """A list that begins with a single word is a command and its arguments, if one is an option or may be any text."""
+    """Whether a list that begins with a single word may be a list of lines, and not one command with arguments."""
     takes_texts = words[0].rpartition("/")[2].lower() in _TAKES_TEXTS
     return not takes_texts and not any(word.startswith("-") for word in words)
 
@@ -85,7 +85,7 @@ def _has_blank(text: str) -> bool:
 
 
 def arguments_in(table: Mapping[str, Any]) -> dict[str, str]:
-    """The arguments a table names, as they would stand in a line."""
+    """The arguments in a table, each spelled as on a command line."""
     named = {plain_name(key): value for key, value in table.items()}
     return {name: text for name in ARGUMENT_KEYS if (text := _as_text(named.get(name)))}
 

@@ -1,4 +1,4 @@
-"""May this text be the program of a stdio server, and which of its variables have other code run? Pure.
+"""Whether a text may be the program of a stdio server, and which environment variables load other code. Pure.
 
 Its arguments are not looked at: no shell reads them.
 """
@@ -12,13 +12,13 @@ from clawft.model import Allow, Deny, Verdict
 
 UNSAFE = ("..", ";", "|", "&", "$", "`", "\n", "\r", "\0")
 
-_LOADERS = (
+_CODE_LOADING = (
     r"LD_\w+|DYLD_\w+|GCONV_PATH|PATH|SHELL|ENV|BASH_(?:ENV|FUNC_.*)|PROMPT_COMMAND"
     r"|PYTHON(?:PATH|STARTUP|HOME|USERBASE|EXECUTABLE|INSPECT|BREAKPOINT|WARNINGS)|NODE_(?:OPTIONS|PATH)|NPM_CONFIG_\w+"
     r"|(?:UV|PIP)_\w*(?:INDEX|CONFIG)\w*|PERL5?(?:LIB|OPT|DB)|RUBY(?:LIB|OPT)|GEM_(?:HOME|PATH)|_?JAVA\w*_OPTIONS"
     r"|CLASSPATH|GIT_(?!AUTHOR_|COMMITTER_)\w+|SSH_ASKPASS|EDITOR|VISUAL|PAGER|BROWSER"
 )
-"""Variables by which programs are told to load or run something else."""
+"""Variables that make programs load or run other code."""
 
 
 def decide(program: str) -> Verdict:
@@ -32,6 +32,6 @@ def decide(program: str) -> Verdict:
     return Deny("launch-unsafe", reason, "give the plain path of the program; put everything else into args")
 
 
-def loaders(variables: Iterable[str]) -> list[str]:
-    """Those of the variables that can have other code run than the command says."""
-    return [name for name in variables if re.fullmatch(_LOADERS, name, re.IGNORECASE)]
+def code_loading_variables(variables: Iterable[str]) -> list[str]:
+    """Those of the variables that can make the program run code the command does not name."""
+    return [name for name in variables if re.fullmatch(_CODE_LOADING, name, re.IGNORECASE)]

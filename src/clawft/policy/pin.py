@@ -13,20 +13,20 @@ from math import isfinite
 from typing import Any, cast
 
 UNSEEN = "_meta"
-"""For programs, not for models; and it may change from day to day."""
+"""The member that no pin covers: it is for programs, not for models, and may change at any time."""
 INSTRUCTIONS = "server instructions"
-TWICE = "keys that occur twice"
-AS_IT_CAME = "the definition as it came"
+DUPLICATE_KEYS = "keys that occur twice"
+RAW_DEFINITION = "the definition as it came"
 PREFIX = "sha256:"
 LONGEST_NUMBER = 300
 PINS_KEPT = 4_096
-STORIES_KEPT = 8
-"""Instructions of servers."""
+INSTRUCTIONS_KEPT = 8
+"""How many servers' instructions are kept in digested form."""
 MAX_DEPTH = 64
 MAX_KEPT_DEPTH = 2 * MAX_DEPTH
-"""Of a text that was shown: a definition, and what we say around it."""
+"""For a text that was shown: a definition, and the members we add around it."""
 
-_OURS = frozenset({INSTRUCTIONS, AS_IT_CAME})
+_OWN_MEMBERS = frozenset({INSTRUCTIONS, RAW_DEFINITION})
 
 ShownText = Mapping[str, Any]
 
@@ -38,10 +38,10 @@ def shown_tool(wire: bytes, instructions: str) -> ShownText:
 
 
 def members(wire: bytes) -> dict[str, Any]:
-    """What is seen of a definition. What cannot be taken apart, or would pass for ours, is told as the bytes it is."""
+    """The members of a definition. One that cannot be parsed, or has members named like ours, is kept as raw text."""
     read = _read(wire)
-    if read is None or not _OURS.isdisjoint(read):
-        return {AS_IT_CAME: wire.decode("utf-8", "backslashreplace")}
+    if read is None or not _OWN_MEMBERS.isdisjoint(read):
+        return {RAW_DEFINITION: wire.decode("utf-8", "backslashreplace")}
     return {key: value for key, value in read.items() if key != UNSEEN}
 
 
@@ -75,15 +75,15 @@ def _whole(text: str) -> int | str:
 
 
 def _number(text: str) -> float | str:
-    """One that is beyond all bounds stays a text, as JSON has no other word for it."""
+    """An infinite number stays text, as JSON has no spelling for it."""
     value = float(text)
     return value if isfinite(value) else text
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
-    is_plain = len(members) == len(pairs) and TWICE not in members
-    return members if is_plain else {**members, TWICE: [list(pair) for pair in pairs]}
+    is_plain = len(members) == len(pairs) and DUPLICATE_KEYS not in members
+    return members if is_plain else {**members, DUPLICATE_KEYS: [list(pair) for pair in pairs]}
 
 
 def pin(shown: ShownText) -> str:
@@ -93,7 +93,7 @@ def pin(shown: ShownText) -> str:
 
 
 def tool_pin(wire: bytes, instructions: str) -> str:
-    """The pin of what is shown of a tool, worked out once: a server may have its every tool tell a long story."""
+    """The pin of what is shown of a tool, cached: the instructions in it may be long, and every tool has them."""
     import hashlib  # loaded by now
 
     key = hashlib.sha256(wire).digest() + _digest(instructions)
@@ -111,7 +111,7 @@ def tool_pin(wire: bytes, instructions: str) -> str:
 _known: dict[bytes, str] = {}
 
 
-@lru_cache(maxsize=STORIES_KEPT)
+@lru_cache(maxsize=INSTRUCTIONS_KEPT)
 def _digest(instructions: str) -> bytes:
     import hashlib  # loaded by now
 
@@ -119,27 +119,27 @@ def _digest(instructions: str) -> bytes:
 
 
 def _canonical_tool(wire: bytes, instructions: str) -> Iterator[bytes]:
-    """What `canonical` says of `shown_tool`, in pieces; the instructions, which all tools share, are spelled once."""
+    """`canonical(shown_tool(…))` in pieces; the instructions, which all tools share, are encoded once."""
     seen = members(wire)
     for at, name in enumerate(sorted([*seen, INSTRUCTIONS] if instructions else seen)):
-        yield f"{',' if at else '{'}{_spelled(name)}:".encode()
-        yield _spelled_once(instructions) if name == INSTRUCTIONS else _spelled(seen[name]).encode()
+        yield f"{',' if at else '{'}{_canonical_json(name)}:".encode()
+        yield _canonical_instructions(instructions) if name == INSTRUCTIONS else _canonical_json(seen[name]).encode()
     yield b"}" if seen or instructions else b"{}"
 
 
-def _spelled(value: object) -> str:
+def _canonical_json(value: object) -> str:
     import json  # loaded by now
 
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
-@lru_cache(maxsize=STORIES_KEPT)
-def _spelled_once(instructions: str) -> bytes:
-    return _spelled(instructions).encode()
+@lru_cache(maxsize=INSTRUCTIONS_KEPT)
+def _canonical_instructions(instructions: str) -> bytes:
+    return _canonical_json(instructions).encode()
 
 
 def offer_pin(wires: Iterable[bytes], instructions: str) -> str:
-    """Of all that a server offers, as it came: whether it is still the same."""
+    """The pin of everything a server offers, to tell whether it is still the same."""
     import hashlib  # loaded by now
 
     digest = hashlib.sha256(instructions.encode(errors="surrogatepass"))
@@ -150,12 +150,12 @@ def offer_pin(wires: Iterable[bytes], instructions: str) -> str:
 
 
 def canonical(shown: ShownText) -> bytes:
-    """One spelling for one meaning."""
-    return _spelled(shown).encode()
+    """The canonical JSON of what was shown: equal meaning, equal bytes."""
+    return _canonical_json(shown).encode()
 
 
 def read_shown(text: bytes) -> ShownText:
-    """What `canonical` wrote; also texts that are no proper Unicode come back as they were. Nothing, of all else."""
+    """Reads what `canonical` wrote, lone surrogates included; empty for anything else."""
     import json  # loaded by now
 
     try:
@@ -170,10 +170,10 @@ def read_shown(text: bytes) -> ShownText:
 
 
 def changed(before: ShownText, now: ShownText) -> list[str]:
-    """The members that differ, by how they are spelled: to Python 1, 1.0 and true are one."""
+    """The members that differ as JSON: to Python 1, 1.0 and true are equal."""
     names = dict.fromkeys((*before, *now))
     return [name for name in names if _member(before, name) != _member(now, name)]
 
 
 def _member(shown: ShownText, name: str) -> str | None:
-    return _spelled(shown[name]) if name in shown else None
+    return _canonical_json(shown[name]) if name in shown else None

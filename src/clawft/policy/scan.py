@@ -12,8 +12,8 @@ from typing import Literal, cast
 
 from msgspec import Struct
 
-from clawft.policy.definition_lines import parts_of
-from clawft.policy.disguise import decoded, mixed_word, plain
+from clawft.policy.definition_texts import parts_of
+from clawft.policy.obfuscation import decoded_sentences, mixed_script_word, without_disguise
 
 Severity = Literal["high", "medium", "low"]
 
@@ -136,16 +136,16 @@ _WRITES = re.compile(r"(?:^|_|-)(?:delete|remove|drop|write|create|update|send|p
 
 
 def scan(definition: Mapping[str, object], others: Collection[str] = ()) -> list[Suspicion]:
-    """Everything odd in one definition. `others` are the names of tools that other servers offer."""
+    """Everything suspicious in one definition. `others` are the names of tools that other servers offer."""
     found = [one for where, text in _texts(definition) for one in _in_text(where, text, others)]
     return [*found, *_claims(definition)]
 
 
 def scan_text(text: str, where: str = "") -> Iterator[Suspicion]:
-    """Everything odd in one text, whatever it belongs to."""
+    """Everything suspicious in one text, whatever it belongs to."""
     looked_at = text[:MAX_SCANNED_CHARS]
     yield from _by_rules(where, looked_at)
-    yield from _disguised(where, looked_at)
+    yield from _obfuscated(where, looked_at)
 
 
 def _in_text(where: str, text: str, others: Collection[str]) -> Iterator[Suspicion]:
@@ -160,23 +160,23 @@ def _in_text(where: str, text: str, others: Collection[str]) -> Iterator[Suspici
 
 
 def _by_rules(where: str, text: str, how: str = "") -> Iterator[Suspicion]:
-    """`how` the text was hidden, if it was."""
+    """The rules that match; `how` says in which form the text was hidden, if it was."""
     for rule in RULES:
         hit = rule.pattern.search(text)
         if hit is not None:
             yield Suspicion(rule.name, rule.severity, where, _around(text, hit), rule.why + how)
 
 
-def _disguised(where: str, text: str) -> Iterator[Suspicion]:
-    if word := mixed_word(text):
+def _obfuscated(where: str, text: str) -> Iterator[Suspicion]:
+    if word := mixed_script_word(text):
         yield Suspicion(
             "look-alike-letters", "medium", where, word[:EXCERPT_CHARS], "a word with letters of two scripts"
         )
-    bare = plain(text)
+    bare = without_disguise(text)
     if bare != text:
         known = {one.rule for one in _by_rules(where, text)}
         yield from (one for one in _by_rules(where, bare, ", in disguise") if one.rule not in known)
-    for sentence in decoded(text):
+    for sentence in decoded_sentences(text):
         orders = list(_by_rules(where, sentence, ", encoded"))
         why = "words that are encoded, which a model reads and a person does not"
         yield from orders or [Suspicion("carries-a-payload", "medium", where, sentence[:EXCERPT_CHARS], why)]

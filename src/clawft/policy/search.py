@@ -18,7 +18,7 @@ MAX_URLS = 1_000
 
 
 class FoundTexts(Struct, frozen=True):
-    """Where and what. `complete` is False if a bound was hit: then there is more that nobody has looked at."""
+    """Each text with its path. `complete` is False if a bound was hit, so that the rest was not searched."""
 
     commands: tuple[tuple[str, str], ...]
     urls: tuple[tuple[str, str], ...]
@@ -26,7 +26,7 @@ class FoundTexts(Struct, frozen=True):
 
 
 class _Value(Struct, frozen=True):
-    """One to look at: `name` is that of the argument it belongs to, `commanded` if it is (part of) a command."""
+    """A value still to be searched: `name` is its argument's, `commanded` says that it is (part of) a command."""
 
     path: str
     name: str
@@ -35,8 +35,8 @@ class _Value(Struct, frozen=True):
     commanded: bool = False
 
 
-def look(arguments: Mapping[str, Any]) -> FoundTexts:
-    """Everything to judge, with the path it was found at (`steps[0].run`)."""
+def search_arguments(arguments: Mapping[str, Any]) -> FoundTexts:
+    """All command lines and URLs in the arguments, with the path of each (`steps[0].run`)."""
     search = _Search()
     waiting = deque([_Value("", "", arguments, 0)])
     values = 0

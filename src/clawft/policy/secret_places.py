@@ -1,10 +1,10 @@
-"""Where people keep what is nobody else's business, and what of it would let somebody in: one table for all. Pure.
+"""Paths below a home folder that hold secrets, and which of them are credentials: one table for all. Pure.
 
-The sandbox hides all of it from whoever has no word of the person; a command line may not read what lets somebody in.
+The sandbox hides all of them unless the person opens one; command lines may not read the credentials.
 """
 
-OURS = (".clawft",)
-"""With everybody's tokens in it, also while CLAWFT_HOME names another folder."""
+OWN = (".clawft",)
+"""Our own home folder holds tokens, even while CLAWFT_HOME names another one."""
 KEYS = (
     ".ssh .aws .gnupg .azure .kube .docker .password-store .vault-token .terraform.d .terraformrc .netrc .authinfo "
     ".authinfo.gpg .git-credentials .pypirc .pgpass .my.cnf .s3cfg .boto .databrickscfg .snowflake .kaggle .fly "
@@ -17,18 +17,18 @@ KEYS = (
     ".config/age .config/containers .config/composer/auth.json .config/git/credentials .pki .Xauthority "
     ".ICEauthority"
 ).split()
-RINGS = (
+KEYRINGS = (
     ".1password .gnome2/keyrings .local/share/keyrings .local/share/kwalletd .local/share/password-store "
     ".local/share/gopass .config/op .config/1Password .config/Bitwarden .config/gopass .config/keepassxc .electrum "
     ".bitcoin .litecoin .dogecoin .ethereum .bitmonero .config/solana .config/Exodus .config/atomic "
     ".foundry/keystores"
 ).split()
-"""Key rings and wallets."""
-LOGINS = (
+"""Keyrings, password managers and wallets."""
+AGENT_LOGINS = (
     ".claude/.credentials.json .codex/auth.json .gemini/oauth_creds.json .qwen/oauth_creds.json "
     ".mcp-auth .config/github-copilot"
 ).split()
-"""Of other agents."""
+"""Logins of other agents."""
 AGENTS = (
     ".claude/settings.json .claude/history.jsonl .claude/projects .claude.json "
     ".config/Claude .cursor/mcp.json .cursor/chats .codex/config.toml .codex/history.jsonl "
@@ -39,7 +39,7 @@ AGENTS = (
     ".aider.chat.history.md .aider.input.history"
 ).split()
 """Other agents and editors: their configurations name tokens of servers, their histories are conversations."""
-TALKS = (
+BROWSERS = (
     ".mozilla .librewolf .waterfox .zen .floorp .thunderbird .cache/mozilla .cache/google-chrome .cache/chromium "
     ".config/google-chrome .config/chromium .config/BraveSoftware .config/microsoft-edge .config/vivaldi "
     ".config/opera .config/librewolf .config/zen .config/Signal .config/Slack .config/discord .config/Element "
@@ -53,15 +53,24 @@ HISTORIES = (
     ".psql_history .mysql_history .sqlite_history .rediscli_history .mongosh .dbshell .irb_history .lesshst "
     ".viminfo"
 ).split()
-DAEMONS = ".colima .lima .rd .orbstack .minikube .podman".split()
-"""Whoever reaches one of their sockets starts what he likes, outside of any sandbox."""
+DAEMON_SOCKETS = ".colima .lima .rd .orbstack .minikube .podman".split()
+"""Through the sockets in these folders anything can be started outside of the sandbox."""
 
-SECRETS = (*OURS, *KEYS, *RINGS, *LOGINS, *AGENTS, *TALKS, *HISTORIES, *DAEMONS)
-"""Below the home folder: what a server has no business with unless its table names it."""
+SECRETS = (
+    *OWN,
+    *KEYS,
+    *KEYRINGS,
+    *AGENT_LOGINS,
+    *AGENTS,
+    *BROWSERS,
+    *HISTORIES,
+    *DAEMON_SOCKETS,
+)
+"""What the sandbox hides from a server unless the settings of that server name it."""
 
-CREDENTIALS = frozenset((*OURS, *KEYS, *RINGS, *LOGINS))
-"""Of these: what holds keys and tokens, and next to nothing else."""
-OPEN = frozenset(
+CREDENTIALS = frozenset((*OWN, *KEYS, *KEYRINGS, *AGENT_LOGINS))
+"""The secrets that are keys and tokens, and little else."""
+HARMLESS = frozenset(
     (
         ".ssh/config .ssh/known_hosts .ssh/known_hosts.old .ssh/authorized_keys .ssh/authorized_keys2 .ssh/rc "
         ".aws/config .azure/config .gnupg/gpg.conf .gnupg/gpg-agent.conf .gnupg/pubring.kbx .kube/cache "
@@ -72,10 +81,10 @@ OPEN = frozenset(
         ".clawft/sandbox"
     ).split()
 )
-"""In those, and no key: commands read it every day."""
-TELLING = (
+"""Files among the credentials that hold no key, and that commands read every day."""
+SECRET_ANYWHERE = (
     ".ssh .ssh/id_* .ssh/identity .aws/credentials .netrc .git-credentials .pypirc .pgpass .vault-token .kube/config "
     ".docker/config.json .config/gcloud/*credential* .config/gh/hosts.yml .gnupg .gnupg/private-keys* "
     ".gnupg/private-keys*/* .gnupg/secring.gpg .clawft/*token* .clawft/tokens/* .clawft/state.key"
 ).split()
-"""A copy of these is a secret wherever it lies, as globs. Others may be anybody's: projects have a `.docker`."""
+"""Globs of files that are secret in any folder. Other names are not: a project may have a `.docker`."""

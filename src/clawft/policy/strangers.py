@@ -8,8 +8,8 @@ from __future__ import annotations
 from clawft.model import Origin, Tool
 
 
-def brings_their_words(tool: Tool, origin: Origin) -> bool:
-    """Does its result say what nobody here has written?"""
+def returns_outside_text(tool: Tool, origin: Origin) -> bool:
+    """Whether its result holds text from outside: from an untrusted server or the open world."""
     return not origin.trusted or (not origin.server and tool.annotations.open_world_hint)
 
 

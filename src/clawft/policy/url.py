@@ -1,4 +1,4 @@
-"""May this URL be fetched? A ladder of named rungs; the first that objects is the answer.
+"""May this URL be fetched? Named rules are tried in order; the first that objects decides.
 
 Names are not resolved here: whoever connects resolves, passes every address, and connects to nothing else.
 """
@@ -45,12 +45,16 @@ def decide(url: str, addresses: Sequence[str] = (), policy: UrlPolicy = DEFAULT)
 
 
 def explain(url: str, addresses: Sequence[str] = (), policy: UrlPolicy = DEFAULT) -> list[tuple[str, Verdict]]:
-    """What each rung says, down to the first that objects."""
-    from clawft.policy.url_rules import UrlFacts, climb, split  # patterns to compile: only once there is a URL to judge
+    """The verdict of each rule by its name, up to the first that objects."""
+    from clawft.policy.url_rules import (  # patterns to compile: only once there is a URL to judge
+        UrlFacts,
+        split,
+        verdicts_of,
+    )
 
     if len(url) > MAX_URL:
         return [("url-too-long", Deny("url-too-long", f"the URL is longer than {MAX_URL} characters", "shorten it"))]
     parts = split(url)
     if parts is None:
         return [("url-malformed", Deny("url-malformed", "this is no URL with a host", "write it as https://host/path"))]
-    return climb(UrlFacts(parts, tuple(addresses), policy))
+    return verdicts_of(UrlFacts(parts, tuple(addresses), policy))

@@ -1,4 +1,4 @@
-"""The rungs a URL has to climb; the first that objects is the answer."""
+"""The rules for URLs, tried in order; the first that objects decides."""
 
 import re
 from collections.abc import Callable
@@ -25,7 +25,7 @@ _METADATA_NAMES = ("metadata", "metadata.*", "instance-data", "instance-data.*")
 
 
 class UrlParts(Struct, frozen=True):
-    """What matters of a URL. `scheme` is "" in `//host`; `host` is lower case, unescaped, without brackets."""
+    """The judged parts of a URL. `scheme` is "" in `//host`; `host` is lower case, unescaped, without brackets."""
 
     url: str
     scheme: str
@@ -38,7 +38,7 @@ class UrlParts(Struct, frozen=True):
 
     @property
     def narrowest(self) -> str:
-        """The name that allows no more than this: one port of a host may be somebody else than the next."""
+        """The name to allow for this URL alone: another port of the host may be another service."""
         return self.names()[1] if self.port else self.host
 
 
@@ -65,11 +65,11 @@ def _plain_host(host: str) -> str:
     return unescaped.lower().removesuffix(".")
 
 
-# ── the rungs ────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── the rules ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class UrlFacts(Struct, frozen=True):
-    """One URL, the addresses its name has, and the policy: all a rung may look at."""
+    """One URL, the addresses its name has, and the policy: all that a rule may look at."""
 
     parts: UrlParts
     addresses: tuple[str, ...]
@@ -142,8 +142,8 @@ RULES: tuple[UrlRule, ...] = (
 """In the order they are tried."""
 
 
-def climb(facts: UrlFacts) -> list[tuple[str, Verdict]]:
-    """What each rung says, down to the first that objects."""
+def verdicts_of(facts: UrlFacts) -> list[tuple[str, Verdict]]:
+    """The verdict of each rule by its name, up to the first that objects."""
     said: list[tuple[str, Verdict]] = []
     for rule in RULES:
         objection = rule.objection(facts)

@@ -1,4 +1,4 @@
-"""Which URLs a text may be taken for, by whoever strips, joins or completes it before it is fetched."""
+"""The URLs that a program may read in a text, as many strip, join or complete it before they fetch it."""
 
 import re
 
@@ -9,9 +9,9 @@ FETCHED = frozenset("http https ftp ftps ws wss gopher dict ldap ldaps tftp".spl
 """Schemes that a tool would open a connection for. Others (`postgres://`, `ssh://`, a server's own resources) name
 things, and what may be done with them is for the tool to know."""
 OPENED = frozenset("unix http+unix https+unix tcp smb smbs cifs sftp scp telnet gophers".split())
-"""Those for which a fetching program would as well, and which are judged where an argument calls itself a URL."""
+"""Schemes that a fetching program would connect to as well; judged only where the argument is called a URL."""
 ADDRESS_KEYS = ("url", "uri", "href", "endpoint", "base_url", "baseurl", "base_uri", "baseuri")
-"""How the names of arguments begin under which an address may do without its scheme (`localhost:8080/x`)."""
+"""Beginnings of argument names whose values may lack a scheme (`localhost:8080/x`)."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,63}):")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,63}:[/\\]{2}|[/\\]{2}[^/\\\s]|https?:", re.IGNORECASE)
@@ -24,7 +24,7 @@ _TORN_URL = re.compile(
 """A URL with line breaks and tabs anywhere: found at the beginning of a text before anything is joined."""
 _UP_TO_PATH = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]{0,63}:)?[/\\]*[^/?#\\]*")
 _AROUND = re.compile(r"(?:(?:view-source|jar|blob|feed|url):)+(?=[A-Za-z][A-Za-z0-9+.-]{0,63}:[/\\])", re.IGNORECASE)
-"""Schemes around another URL, which is where one ends up."""
+"""Schemes that wrap another URL, which is the one that is fetched."""
 _GAP = re.compile(r"\s")
 _BREAK = re.compile(r"[\t\r\n]+")
 _BARE = re.compile(r"[^\s/?#\\]{1,300}")
@@ -59,7 +59,7 @@ def _readings(name: str, value: str) -> list[str]:
 
 
 def _undressed(name: str, value: str) -> str:
-    """Without blanks, quotes and brackets around it. A text that only begins with a URL in such is no URL."""
+    """Without blanks, quotes and brackets around it; unchanged if only its beginning is a URL in quotes or brackets."""
     text = value.strip(BLANKS)
     inner = text.lstrip(_OPENING + BLANKS)
     opened = text[: len(text) - len(inner)]

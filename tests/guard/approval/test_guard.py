@@ -23,8 +23,8 @@ from clawft.guard.approval.offers import OfferedTools
 from clawft.guard.sides import BesideUse
 from clawft.model import Annotations, Caller, Capabilities, Origin, Question, SilentTalk, Tool, ToolDefinition
 from clawft.policy.approval import Approval, approved_text
-from clawft.policy.beside_tools import PROMPTS, beside_tools
 from clawft.policy.pin import pin, shown_tool, tool_pin
+from clawft.policy.pseudo_tools import PROMPTS, pseudo_tools
 from tests.gateway.asking import ADA, greet
 from tests.gateway.support import Demo, Pipe, echo, modern, pipe, texts
 from tests.requirements import requirement
@@ -75,7 +75,7 @@ class House:
         return OfferedTools(self.demo.list_tools(), self.instructions)
 
     def beside(self, server: str, caller: Caller) -> Sequence[Tool]:
-        return beside_tools(self._prompts, resources=False)
+        return pseudo_tools(self._prompts, resources=False)
 
     async def up(self, server: str, caller: Caller) -> None:
         self._when_up()

@@ -13,7 +13,7 @@ from clawft.cli.parser import Options
 from clawft.config.places import home_folder
 from clawft.guard.approval.offers import OfferedTools
 from clawft.model import Tool
-from clawft.policy.beside_tools import beside_tools
+from clawft.policy.pseudo_tools import pseudo_tools
 from clawft.upstream.offer.cache import SchemaCache, folder
 from clawft.upstream.offer.list_reading import read_tools
 
@@ -41,5 +41,5 @@ def _last_said(server: str) -> OfferedTools | None:
     known = SchemaCache(folder(home_folder())).last(server)
     if known is None:
         return None
-    beside = beside_tools(list(map(bytes, known.prompts)), resources=bool(known.resources or known.templates))
+    beside = pseudo_tools(list(map(bytes, known.prompts)), resources=bool(known.resources or known.templates))
     return OfferedTools((*read_tools(known.tools), *beside), known.instructions)

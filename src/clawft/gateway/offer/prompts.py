@@ -32,7 +32,7 @@ from clawft.model import (
     Talk,
     Tool,
 )
-from clawft.policy.beside_tools import PROMPTS, RESOURCES
+from clawft.policy.pseudo_tools import PROMPTS, RESOURCES
 from clawft.provider.base import CompletionProvider, InformedCompletion, PromptProvider
 
 GET = "prompts/get"

@@ -32,7 +32,7 @@ from clawft.model import (
     Talk,
     Tool,
 )
-from clawft.policy.beside_tools import RESOURCES
+from clawft.policy.pseudo_tools import RESOURCES
 from clawft.provider.base import AskingResources, ResourceProvider, TellChange
 
 log = logging.getLogger("clawft.gateway")

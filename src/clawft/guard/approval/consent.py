@@ -17,9 +17,9 @@ from clawft.guard.approval.excerpt import is_cut, quoted
 from clawft.guard.asking import Unanswered, chosen
 from clawft.model import EMPTY_OBJECT, Question, Tool
 from clawft.policy.approval import RULE
-from clawft.policy.beside_tools import CALLED
-from clawft.policy.definition_lines import told_beside
+from clawft.policy.definition_texts import other_texts
 from clawft.policy.pin import members
+from clawft.policy.pseudo_tools import CALLED
 
 LONG_LINES, LONG_CHARS = 20, 1_500
 """From here on the beginning of a question may have left the screen when its end is read: that says it again."""
@@ -112,7 +112,7 @@ def question(subject: ConsentSubject, arguments: str) -> Question:
 
 def _message(subject: ConsentSubject, arguments: str) -> str:
     tool, beside = subject.tool, subject.tool.name in CALLED
-    more = "" if beside else "\n".join(told_beside(_rest_of(tool)))
+    more = "" if beside else "\n".join(other_texts(_rest_of(tool)))
     said = [
         ("It says of them:" if beside else "It says of itself:", tool.description or ("" if beside else "(nothing)")),
         ("It also says:", more),

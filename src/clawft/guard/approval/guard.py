@@ -18,7 +18,7 @@ from clawft.guard.pipeline import QuickGuard
 from clawft.guard.sides import BesideGuard, BesideUse, FaceGuard
 from clawft.model import Allow, Ask, Call, Caller, Next, Origin, Reply, Tool, Verdict
 from clawft.policy.approval import RULE, ApprovalStanding
-from clawft.policy.beside_tools import RESOURCES_TOOL
+from clawft.policy.pseudo_tools import RESOURCES_TOOL
 
 if TYPE_CHECKING:  # loaded with the first use that nobody has let through yet
     from clawft.guard.approval.first_use import FirstUses

@@ -14,8 +14,8 @@ from clawft.guard.approval.consent import SEEN, ConsentSubject
 from clawft.guard.sides import BesideUse
 from clawft.model import Call, Caller, Origin, Tool
 from clawft.policy.approval import ApprovalStanding, PinnedUse, UseStanding, approved_text
-from clawft.policy.beside_tools import RESOURCES_TOOL, prompts_of
 from clawft.policy.pin import changed, shown_tool, tool_pin
+from clawft.policy.pseudo_tools import RESOURCES_TOOL, prompts_of
 
 
 class OfferedTools(Struct, frozen=True):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from clawft.policy.globs import is_glob, may_match
-from clawft.policy.secret_places import CREDENTIALS, OPEN, TELLING
+from clawft.policy.secret_places import CREDENTIALS, HARMLESS, SECRET_ANYWHERE
 
 MAX_PLACE = 4096
 WORKSPACE_DEPTH = 4
@@ -26,9 +26,9 @@ _HOMES = frozenset({"home", "Users"})
 _MAYBE_EMPTY = re.compile(r"\$\{[^{}?]*\}|\$\(…\)")
 _DISK = re.compile(r"/dev/(?:r?disk|sd|hd|vd|xvd|nvme|mmcblk|dm-|md|loop|nbd|zd|mapper/|k?mem$|port$|block/|root$)")
 
-_COPIED = "|".join(re.escape(name).replace(r"\*", "[^/]*") for name in TELLING)
+_COPIED = "|".join(re.escape(name).replace(r"\*", "[^/]*") for name in SECRET_ANYWHERE)
 _SECRET = re.compile(rf"(?:^|/)(?:{_COPIED})$|^/etc/g?shadow-?$|^/proc/[^/]+/environ$")
-_DEEPEST = max(name.count("/") for name in (*CREDENTIALS, *OPEN)) + 1
+_DEEPEST = max(name.count("/") for name in (*CREDENTIALS, *HARMLESS)) + 1
 _FIRST = frozenset(name.partition("/")[0] for name in CREDENTIALS)
 _BELOW = {first: [name.split("/")[1:] for name in CREDENTIALS if name.split("/")[0] == first] for first in _FIRST}
 """First part of a credential path → the remaining parts of each path that begins with it."""
@@ -132,7 +132,7 @@ def is_startup(word: str, folder: str = "") -> bool:
 def _lets_in(parts: list[str]) -> bool:
     """Whether a path below a home folder is, or lies in, one that holds credentials and is not on the open list."""
     around = {"/".join(parts[:deep]) for deep in range(1, _DEEPEST + 1)}
-    if parts[0][:1] != "." or not OPEN.isdisjoint(around):  # no glob matches a dot that it does not begin with
+    if parts[0][:1] != "." or not HARMLESS.isdisjoint(around):  # no glob matches a leading dot it lacks
         return False
     if any(map(is_glob, parts)):
         first, *rest = parts

@@ -1,6 +1,6 @@
-"""What a server has beside its tools, put as tools, so that it is approved like them. Pure.
+"""Prompts and resources of a server as tool definitions, so that they are approved like its tools. Pure.
 
-| named | what is approved |
+| name | what is approved |
 |---|---|
 | `prompts/get` | every prompt of the server, as it describes itself now |
 | `resources/read` | reading whatever the server has: lists of resources change from hour to hour |
@@ -12,15 +12,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clawft.model import Annotations, Tool, ToolDefinition
-from clawft.policy.pin import AS_IT_CAME, canonical, members
+from clawft.policy.pin import RAW_DEFINITION, canonical, members
 
 PROMPTS, RESOURCES = "prompts/get", "resources/read"
 CALLED: Mapping[str, str] = {PROMPTS: "prompts", RESOURCES: "resources"}
-"""In words for people."""
+"""What a person reads in place of these names."""
 
 
-def beside_tools(prompts: Sequence[bytes], *, resources: bool) -> tuple[Tool, ...]:
-    """`prompts` as the server said them, `resources` whether it has any."""
+def pseudo_tools(prompts: Sequence[bytes], *, resources: bool) -> tuple[Tool, ...]:
+    """The pseudo-tools of a server: `prompts` are its own definitions, `resources` says whether it has any."""
     return (*((prompts_of(prompts),) if prompts else ()), *((RESOURCES_TOOL,) if resources else ()))
 
 
@@ -30,7 +30,7 @@ def prompts_of(prompts: Sequence[bytes]) -> Tool:
 
 
 def _prompt_line(prompt: Mapping[str, Any]) -> str:
-    return prompt.get(AS_IT_CAME) or f"{prompt.get('name', '')}: {prompt.get('description', '')}"
+    return prompt.get(RAW_DEFINITION) or f"{prompt.get('name', '')}: {prompt.get('description', '')}"
 
 
 def _as_tool(name: str, wire: bytes, description: str = "") -> Tool:

@@ -1,6 +1,6 @@
-"""What a definition tells a model beside its description, in lines that a person can read. Pure.
+"""All text in a tool definition besides its description, in lines that a person can read. Pure.
 
-A parameter can speak to a model as well as a description can: whoever approves a tool has to see all of its words.
+The text of a parameter reaches the model as the description does: whoever approves a tool has to see all of it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ KEYWORDS = frozenset(
     "pattern minItems maxItems uniqueItems additionalProperties examples $schema $defs $ref nullable deprecated "
     "readOnlyHint destructiveHint idempotentHint openWorldHint execution taskSupport src mimeType sizes theme".split()
 )
-"""Names of members that say nothing by themselves."""
+"""Member names of every definition, which tell a person nothing new."""
 TYPES = frozenset("string number integer boolean object array null".split())
 SCHEMAS = ("http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema")
 ARGUMENTS = "inputSchema.properties."
 
 
-def told_beside(definition: Mapping[str, object]) -> list[str]:
-    """`place: words`, in the order of the definition. What only gives a shape is left out."""
+def other_texts(definition: Mapping[str, object]) -> list[str]:
+    """`place: words`, in the order of the definition. Words that only describe a type are left out."""
     return [f"{place.removeprefix(ARGUMENTS)}: {words}" for place, words in _words(definition)]
 
 
@@ -39,7 +39,7 @@ def _words(definition: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 
 def parts_of(definition: object) -> Iterator[tuple[str, str | Mapping[str, object]]]:
-    """Every text and every object in it, in its order, each with its place: `inputSchema.properties.path`."""
+    """Every text and every object in a definition, in order, each with its path: `inputSchema.properties.path`."""
     waiting: list[tuple[str, object]] = [("", definition)]
     while waiting:
         place, one = waiting.pop()

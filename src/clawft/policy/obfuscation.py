@@ -1,6 +1,6 @@
-"""Texts that say something else to a model than to the eye, or to a search: brought back to plain words. Pure.
+"""Obfuscated text, which a model reads but a person or a search does not, brought back to plain words. Pure.
 
-| disguise | example |
+| obfuscation | example |
 |---|---|
 | letters of another script, or wide ones | `Ignore` with a Cyrillic o |
 | letters spread out | `I g n o r e` |
@@ -16,9 +16,9 @@ import unicodedata
 from collections.abc import Iterator
 
 MAX_DECODED = 8
-"""Encoded pieces of one text that are looked into."""
+"""How many encoded pieces of one text are decoded."""
 
-_LOOK_ALIKE = str.maketrans(
+_LOOK_ALIKES = str.maketrans(
     "аеорсухіјѕԁԛԝһкмтвнАВЕКМНОРСТХУІЈЅοαειικνρτυχγΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲ",
     "aeopcyxijsdqwhkmtbhABEKMHOPCTXYIJSoaeiikvptuxyABEZHIKMNOPTYXc",
 )
@@ -30,17 +30,17 @@ _WORDS = re.compile(r"[ -~\s]+")
 _FEWEST_BLANKS = 3
 
 
-def mixed_word(text: str) -> str:
+def mixed_script_word(text: str) -> str:
     """A word with letters of two scripts, which nobody writes by accident; empty if there is none."""
     found = _MIXED.search(text) if not text.isascii() else None
     return found.group() if found else ""
 
 
-def plain(text: str) -> str:
-    """The text with usual letters only, and not spread out."""
+def without_disguise(text: str) -> str:
+    """The text in plain letters: look-alikes replaced, spread-out words joined."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-        text = _MIXED.sub(lambda found: found.group().translate(_LOOK_ALIKE), text)
+        text = _MIXED.sub(lambda found: found.group().translate(_LOOK_ALIKES), text)
     return _SPREAD.sub(_together, text)
 
 
@@ -48,8 +48,8 @@ def _together(found: re.Match[str]) -> str:
     return " ".join(word.replace(" ", "") for word in re.split(r"\s{2,}", found.group()))
 
 
-def decoded(text: str) -> Iterator[str]:
-    """Sentences that are encoded in it."""
+def decoded_sentences(text: str) -> Iterator[str]:
+    """Sentences that are in the text as Base64 or hexadecimal digits."""
     pieces = [_from_base64(found.group()) for found, _ in zip(_BASE64.finditer(text), range(MAX_DECODED), strict=False)]
     pieces += [_from_hex(found.group()) for found, _ in zip(_HEX.finditer(text), range(MAX_DECODED), strict=False)]
     yield from (piece for piece in pieces if piece.count(" ") >= _FEWEST_BLANKS)
