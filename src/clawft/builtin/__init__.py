@@ -9,7 +9,7 @@
 | files and what is in them | `confine`, `steering`, `tree`, `search`; `matcher` and its `matcher_child` for patterns |
 | commands | `process`, in the cell of `cells`, where `trust` lets them; `allowed_once` asks, `tail` is what they said |
 | the words of one, and how many run | `command_words`; `command_places` |
-| names and texts as agents write them | `told_names`, `spelled` |
+| names and texts as agents write them | `file_names`, `spelled` |
 | what was fetched | `readable`, `bounded_text`, `rest_answer` |
 
 A family is a module with `MANIFEST` and `TOOLS`, functions marked with `@tool`; one whose tools depend on settings has

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
-from clawft.builtin.told_names import real_name, told_name
+from clawft.builtin.file_names import escaped_name, unescaped_name
 from clawft.errors import ExecutionFailed, PermissionDenied, ToolError
 from clawft.store.home import home
 
@@ -83,7 +83,7 @@ def resolve(root: Path, path: str, tool: str) -> Path:
 def real_path(path: str, tool: str) -> str:
     """What an agent names, as the system has it. Raises PermissionDenied for what can be no path."""
     check_text(path, tool)
-    return real_name(path)
+    return unescaped_name(path)
 
 
 def open_folder(root: Path, path: str, tool: str) -> int:
@@ -122,7 +122,7 @@ def check_text(path: str, tool: str) -> None:
 
 def as_tool_error(failure: OSError, tool: str, path: str, missing: str = "") -> ToolError:
     """An OSError as a message that names the path as agents write it."""
-    path = told_name(path)
+    path = escaped_name(path)
     if failure.errno == errno.ELOOP:
         return PermissionDenied(tool, f"'{path}' runs through too many symlinks or was swapped while in use")
     hint = missing if failure.errno == errno.ENOENT else ""
@@ -134,7 +134,7 @@ class _Walk:
 
     def __init__(self, root: Path, path: str, tool: str, create: bool) -> None:
         self.root, self.path, self.tool, self.create = root, path, tool, create
-        self.told = told_name(path)
+        self.told = escaped_name(path)
         self.folders: list[int] = []
         self.names: list[str] = []
         self.todo: list[str] = []

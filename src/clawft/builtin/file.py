@@ -12,10 +12,10 @@ from typing import Annotated, BinaryIO, Literal, TypeVar
 from msgspec import Meta, Struct
 
 from clawft.builtin.confine import ConfinedPath, check_regular, confined, open_file, real_path
+from clawft.builtin.file_names import escaped_name
 from clawft.builtin.search import Matches, Query, search_tree
 from clawft.builtin.spelled import MARK, restored
 from clawft.builtin.steering import refuse_steering
-from clawft.builtin.told_names import told_name
 from clawft.builtin.tree import is_too_deep, walk_tree
 from clawft.errors import ExecutionFailed, quoted
 from clawft.link.share.fair_threads import FairThreads
@@ -112,7 +112,7 @@ def write(
         text, count = (content, 0) if MARK not in content else restored(content, _text_before(found))
         data = text.encode()
         replace_file(found, data)
-        return WrittenFile(told_name(found.relative), len(data), count)
+        return WrittenFile(escaped_name(found.relative), len(data), count)
 
 
 @tool(name="list", alias="list_files", title="List files", read_only=True, idempotent=True, open_world=False)
@@ -185,7 +185,7 @@ def _listing(top: ConfinedPath, recursive: bool, limit: int) -> Listing:
     room = MAX_LISTED_CHARS
     left_out = False
     for name, status in walk_tree(top, recursive):
-        told = told_name(name)
+        told = escaped_name(name)
         room -= len(told)
         if len(entries) == limit or room < 0:
             return Listing(entries, truncated=True)
@@ -295,7 +295,7 @@ def _before(found: ConfinedPath) -> os.stat_result | None:
     if not os.access(found.name, os.W_OK, dir_fd=found.folder):  # a rename would not ask
         is_ours = status.st_uid == os.geteuid()
         hint = f"chmod u+w {quoted(found.relative)}" if is_ours else "it belongs to another user"
-        raise ExecutionFailed(f"'{told_name(found.relative)}' is read-only", hint=hint)
+        raise ExecutionFailed(f"'{escaped_name(found.relative)}' is read-only", hint=hint)
     return status
 
 

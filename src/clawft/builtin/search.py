@@ -15,8 +15,8 @@ from typing import Annotated
 from msgspec import Struct
 
 from clawft.builtin.confine import ConfinedPath, open_file
+from clawft.builtin.file_names import escaped_name
 from clawft.builtin.matcher import FoundLine, Matcher
-from clawft.builtin.told_names import told_name
 from clawft.builtin.tree import MAX_DEPTH, is_too_deep, walk_places
 from clawft.provider.keeps import FIRST
 
@@ -61,7 +61,7 @@ def search_tree(top: ConfinedPath, query: Query) -> Matches:
         for place in _files(top, query.glob, deep := []):
             content = _read(place) if place is not None else None
             if place is not None and content is not None:
-                matches = _matches(told_name(place.relative), content, find_lines)
+                matches = _matches(escaped_name(place.relative), content, find_lines)
                 found += matches
                 said += sum(map(_length, matches))
                 looked += 1
@@ -104,7 +104,7 @@ def _said_enough(chars: int) -> str:
 
 
 def _too_deep(deep: Sequence[str]) -> str:
-    return f"folders {MAX_DEPTH} deep are not looked into; name one, like '{told_name(deep[0])}'" if deep else ""
+    return f"folders {MAX_DEPTH} deep are not looked into; name one, like '{escaped_name(deep[0])}'" if deep else ""
 
 
 def _length(match: Match) -> int:
@@ -128,7 +128,7 @@ def _files(top: ConfinedPath, glob: str | None, deep: list[str]) -> Iterator[Con
 def _fits(found: ConfinedPath, glob: str | None) -> bool:
     if glob is None:
         return True
-    return fnmatchcase(told_name(found.name), glob) or fnmatchcase(told_name(found.relative), glob)
+    return fnmatchcase(escaped_name(found.name), glob) or fnmatchcase(escaped_name(found.relative), glob)
 
 
 def _read(found: ConfinedPath) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Characters that agents read spelled out (`⟨U+FEFF⟩`), and write back like that: put back into the text. Pure."""
+"""Turns escapes such as `⟨U+FEFF⟩` that agents read, and write back, into the characters the file had. Pure."""
 
 import re
 from collections import Counter
@@ -9,14 +9,14 @@ from clawft.errors import InvalidArguments
 from clawft.wire.visible import make_visible
 
 MARK = "⟨"
-"""Without it nothing is spelled."""
+"""The first character of every escape: a text without it has none."""
 _SPELLED = re.compile(r"⟨U\+([0-9A-F]{4,6})⟩|⟨and \d+ more hidden⟩")
 
 
 def restored(content: str, before: str) -> tuple[str, int]:
-    """A new text with the characters of the one before it where agents saw their spelling; and how many these are.
+    """The new text with escapes turned back into characters that the old text had, and how many were turned.
 
-    What was no character there is meant as it stands. Raises InvalidArguments where that cannot be told.
+    Other escapes are kept as they are. Raises InvalidArguments where it is unclear what an escape stands for.
     """
     wanted = _spellings(content)
     if not wanted:

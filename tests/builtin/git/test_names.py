@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.builtin.told_names import named, raw_name, real_name
+from clawft.builtin.file_names import escaped_bytes, unescaped_bytes, unescaped_name
 from clawft.wire.visible import visible_text
 from tests.builtin.git.plain import EMAIL, NAME, Tools, git, save
 from tests.requirements import requirement
@@ -43,22 +43,22 @@ def content(top: bytes, name: bytes) -> str:
     | st.sampled_from(["⟨U+202E⟩", "⟨U+27E8⟩", "⟨⟨U+002F⟩⟩", "\u202e", "\r", "⟨U+D800⟩", "⟨U+FFFFFF⟩"]).map(str.encode)
 )
 def test_a_name_leads_back_to_its_file(raw: bytes) -> None:
-    assert raw_name(named(raw)) == raw
-    assert os.fsencode(real_name(named(raw))) == raw
-    assert raw_name(visible_text(named(raw.replace(b"\0", b"")))[:400]) == raw.replace(b"\0", b"")
+    assert unescaped_bytes(escaped_bytes(raw)) == raw
+    assert os.fsencode(unescaped_name(escaped_bytes(raw))) == raw
+    assert unescaped_bytes(visible_text(escaped_bytes(raw.replace(b"\0", b"")))[:400]) == raw.replace(b"\0", b"")
 
 
 @requirement("GIT-10")
 @given(st.text(alphabet=st.characters(exclude_characters="\\", codec="utf-8")))
 def test_a_name_that_is_plain_is_told_as_it_is(name: str) -> None:
-    assert named(name.encode()) == name
-    assert named(b"back\\slash\\x41") == "back\\slash\\x41"
+    assert escaped_bytes(name.encode()) == name
+    assert escaped_bytes(b"back\\slash\\x41") == "back\\slash\\x41"
 
 
 @requirement("FILE-03", "GIT-12")
 @pytest.mark.parametrize("code", ["0000", "002E", "002F", "005C", "D800", "110000"])
 def test_what_has_a_say_in_a_path_cannot_be_spelled(code: str) -> None:
-    assert real_name(f"⟨U+{code}⟩") == f"⟨U+{code}⟩"
+    assert unescaped_name(f"⟨U+{code}⟩") == f"⟨U+{code}⟩"
 
 
 @requirement("GIT-07", "GIT-08", "GIT-09")

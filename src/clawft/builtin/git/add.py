@@ -4,13 +4,13 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from clawft.builtin.file_names import unescaped_bytes
 from clawft.builtin.git import words
 from clawft.builtin.git.log import commit_of, head_of
 from clawft.builtin.git.page import lines_of
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.staging import line_of_embedded, stage
 from clawft.builtin.recipe import recipe
-from clawft.builtin.told_names import raw_name
 from clawft.errors import InvalidArguments
 
 TouchedPaths = Annotated[
@@ -76,4 +76,4 @@ async def _forget(repo: Repo, paths: list[str]) -> None:
 
 
 def _spelled(paths: list[str]) -> bytes:
-    return b"".join(raw_name(path) + b"\0" for path in paths)
+    return b"".join(unescaped_bytes(path) + b"\0" for path in paths)

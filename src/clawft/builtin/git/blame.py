@@ -10,6 +10,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from clawft.builtin.confine import confined
+from clawft.builtin.file_names import unescaped_name
 from clawft.builtin.git import words
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.log import UNKNOWN, commit_of
@@ -17,7 +18,6 @@ from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
-from clawft.builtin.told_names import real_name
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 _HEAD = re.compile(rb"([0-9a-f]{40}(?:[0-9a-f]{24})?) \d+ (\d+)(?: \d+)?")
@@ -63,7 +63,7 @@ async def blame(
             await asyncio.to_thread(_check_folder, repo, file)
         commit = [await commit_of(repo, wanted)] if wanted else []
         part = f"-L{offset + 1},+{limit + 1}"
-        said = await repo.attempt("blame", "--porcelain", "--no-textconv", part, *commit, "--", real_name(file))
+        said = await repo.attempt("blame", "--porcelain", "--no-textconv", part, *commit, "--", unescaped_name(file))
     if said.code != 0:
         if _PAST_THE_END.search(said.err):
             return BlameResult([])
@@ -76,7 +76,7 @@ async def blame(
 def _check_folder(repo: Repo, file: str) -> None:
     """Blame alone follows a link in the place of a folder: PermissionDenied if that leads outside."""
     workspace = Path(os.path.realpath(repo.git.ctx.workspace))
-    folder = repo.place.top / Path(real_name(file)).parent
+    folder = repo.place.top / Path(unescaped_name(file)).parent
     with suppress(ExecutionFailed), confined(workspace, str(folder.relative_to(workspace)), repo.tool):
         pass  # what is not there, git tells better
 

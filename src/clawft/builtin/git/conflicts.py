@@ -5,13 +5,13 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from clawft.builtin.file_names import escaped_bytes
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, shorten
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.settings import BOUNDS
 from clawft.builtin.git.unfinished import state_of
 from clawft.builtin.recipe import recipe
-from clawft.builtin.told_names import named
 
 STAGES = {"1": "base", "2": "ours", "3": "theirs"}
 
@@ -76,7 +76,7 @@ def parse_unmerged(said: bytes) -> list[Conflict]:
     for record in filter(None, said.split(b"\0")):
         head, _, path = record.partition(b"\t")
         mode, oid, number = head.decode().split(" ")
-        sides.setdefault(named(path), {})[STAGES[number]] = Side(oid, mode)
+        sides.setdefault(escaped_bytes(path), {})[STAGES[number]] = Side(oid, mode)
     return [Conflict(path, **found) for path, found in sides.items()]
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from clawft.builtin.file_names import unescaped_name
 from clawft.builtin.git import words
 from clawft.builtin.git.diff_cursor import DiffCursor, DiffStart, DiffTotals, cursor_of, read_start
 from clawft.builtin.git.failure import failed
@@ -19,7 +20,6 @@ from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.settings import BOUNDS
 from clawft.builtin.recipe import recipe
-from clawft.builtin.told_names import real_name
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 Scope = Literal["all", "staged", "unstaged"]
@@ -119,7 +119,7 @@ async def changes(
     start = wanted.start
     read = DiffReading(DiffSlice(wanted.context, start.skip, wanted.limit, 0 if start.totals else BOUNDS.counts_bytes))
     submodules = [] if repo.trusted else ["--ignore-submodules=dirty"]
-    rest = [*submodules, *options, "--end-of-options", *ends, "--", *map(real_name, where)]
+    rest = [*submodules, *options, "--end-of-options", *ends, "--", *map(unescaped_name, where)]
     skipped = [f"--skip-to={os.fsdecode(start.name)}"] if start.name else []
     shape = [*COMMON, "--raw", "--patch", f"-U{wanted.context or 0}", "--inter-hunk-context=0", *skipped]
     said = await repo.attempt("--literal-pathspecs", "diff", *shape, *rest, hear=read.feed)

@@ -5,13 +5,13 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from clawft.builtin.file_names import unescaped_name
 from clawft.builtin.git import words
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, no_cursor, shorten
 from clawft.builtin.git.reading import decoded, records
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
-from clawft.builtin.told_names import real_name
 from clawft.errors import ExecutionFailed, InvalidArguments
 from clawft.provider.keeps import FIRST
 
@@ -75,7 +75,9 @@ async def _check_commits(repo: Repo, revision: str) -> None:
 async def read_log(repo: Repo, tips: list[str], where: list[str], skip: int, count: int) -> list[LogEntry]:
     """Nothing before the first commit."""
     args = ("log", "-z", FORMAT, "--no-show-signature", "--no-color", "--no-mailmap", f"--skip={skip}", f"-n{count}")
-    said = await repo.attempt("--literal-pathspecs", *args, "--end-of-options", *tips, "--", *map(real_name, where))
+    said = await repo.attempt(
+        "--literal-pathspecs", *args, "--end-of-options", *tips, "--", *map(unescaped_name, where)
+    )
     if said.code == 0:
         return parse_log(said.out)
     if tips == ["HEAD"] and await head_of(repo) is None:

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from clawft.builtin.file_names import escaped_bytes
 from clawft.builtin.git.hunks import Hunk, HunkPieces
 from clawft.builtin.git.page import shorten
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.settings import BOUNDS
-from clawft.builtin.told_names import named
 
 STATUS = {
     "A": "Added",
@@ -158,7 +158,10 @@ class _RawPart:
         shown, first, last = self._shown, self._names[0], self._names[-1]
         shown.sections.append(SECTIONS.get(letter, 1))
         if len(shown.files) < shown.most_files():
-            old, new = (None if letter == "A" else named(first)), (None if letter == "D" else named(last))
+            old, new = (
+                (None if letter == "A" else escaped_bytes(first)),
+                (None if letter == "D" else escaped_bytes(last)),
+            )
             shown.files.append(FileDiff(STATUS[letter], old, new, last))
 
 

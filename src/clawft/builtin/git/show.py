@@ -7,6 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from clawft.builtin.file_names import unescaped_name
 from clawft.builtin.git import words
 from clawft.builtin.git.diff import Context, DiffEntry, DiffPage, WithHunks, changes, line_of
 from clawft.builtin.git.diff_cursor import DiffCursor, DiffStart, read_start
@@ -15,7 +16,6 @@ from clawft.builtin.git.page import Limit, NextCursor, fitting, lines_of, offset
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
-from clawft.builtin.told_names import real_name
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 PROBE = 8000
@@ -69,7 +69,7 @@ async def show(
 
 
 async def content_of(repo: Repo, commit: str, file: str) -> bytes:
-    said = await repo.attempt("cat-file", "blob", f"{commit}:{real_name(file)}")
+    said = await repo.attempt("cat-file", "blob", f"{commit}:{unescaped_name(file)}")
     if said.code != 0:
         raise InvalidArguments(f"{repo.tool}: no file '{file}' in {commit[:12]}", hint="paths start at the top")
     if b"\0" in said.out[:PROBE]:

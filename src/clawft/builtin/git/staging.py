@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from clawft.builtin.file_names import escaped_bytes, unescaped_bytes
 from clawft.builtin.git.failure import unseen
 from clawft.builtin.git.hostile_config import untrusted
 from clawft.builtin.git.reading import decoded
@@ -13,7 +14,6 @@ from clawft.builtin.git.repo import Repo
 from clawft.builtin.git.settings import DRAFT
 from clawft.builtin.git.status import StatusRecord, read_status
 from clawft.builtin.git.unfinished import unresolved
-from clawft.builtin.told_names import named, raw_name
 from clawft.errors import InvalidArguments
 
 NO_FILTER = (b"unspecified", b"unset", b"set")
@@ -62,7 +62,7 @@ def _staged(known: Sequence[StatusRecord], chosen: Sequence[StatusRecord], chang
 
 
 def _names(paths: Iterable[bytes]) -> list[str]:
-    return [named(path.rstrip(b"/")) for path in paths]
+    return [escaped_bytes(path.rstrip(b"/")) for path in paths]
 
 
 def line_of_embedded(embedded: Sequence[str]) -> list[str]:
@@ -71,7 +71,7 @@ def line_of_embedded(embedded: Sequence[str]) -> list[str]:
 
 
 def check_resolved(tool: str, changes: Sequence[StatusRecord]) -> None:
-    conflicted = [named(change.path) for change in changes if change.conflicted]
+    conflicted = [escaped_bytes(change.path) for change in changes if change.conflicted]
     if conflicted:
         raise unresolved(tool, conflicted)
 
@@ -84,7 +84,7 @@ def _is_draft(change: StatusRecord) -> bool:
 def _chosen(tool: str, changes: Sequence[StatusRecord], paths: Sequence[str]) -> list[StatusRecord]:
     chosen: list[StatusRecord] = []
     for path in paths:
-        wanted = raw_name(path)
+        wanted = unescaped_bytes(path)
         found = [each for each in changes if path == "." or each.path == wanted or each.path.startswith(wanted + b"/")]
         if not found:
             raise InvalidArguments(
@@ -99,7 +99,7 @@ async def _check_seen(repo: Repo, gone: Sequence[bytes]) -> None:
     """What git does not see in its cell is gone to it, and would be gone from the next commit."""
     hidden = await asyncio.to_thread(_first_there, os.fsencode(repo.place.top), gone) if gone else None
     if hidden is not None:
-        raise unseen(repo.tool, named(hidden))
+        raise unseen(repo.tool, escaped_bytes(hidden))
 
 
 def _first_there(top: bytes, paths: Sequence[bytes]) -> bytes | None:
@@ -121,4 +121,6 @@ async def _check_filters(repo: Repo, names: Sequence[bytes]) -> None:
     words = said.split(b"\0")
     for name, _, value in zip(words[::3], words[1::3], words[2::3], strict=False):
         if value not in NO_FILTER:
-            raise untrusted(repo.tool, f"'{named(name)}' is to pass the filter '{decoded(value)}', which is a program")
+            raise untrusted(
+                repo.tool, f"'{escaped_bytes(name)}' is to pass the filter '{decoded(value)}', which is a program"
+            )

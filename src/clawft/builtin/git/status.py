@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from clawft.builtin.file_names import escaped_bytes
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page_of
 from clawft.builtin.git.reading import decoded, understood
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.run import GitOutput
 from clawft.builtin.recipe import recipe
-from clawft.builtin.told_names import named
 
 UNTRACKED = "untracked"
 CONFLICTED = "conflicted"
@@ -122,7 +122,7 @@ async def conflicts_after(repo: Repo, said: GitOutput) -> list[str]:
     """The files that keep a merge from its end; none if it went well. ExecutionFailed if it is not for conflicts."""
     if said.code == 0:
         return []
-    conflicts = [named(change.path) for change in (await read_status(repo)).changes if change.conflicted]
+    conflicts = [escaped_bytes(change.path) for change in (await read_status(repo)).changes if change.conflicted]
     if not conflicts:
         repo.check(said)
     return conflicts
@@ -172,9 +172,9 @@ def _tracked(fields: list[bytes], path: bytes, old_path: bytes | None) -> Status
 
 
 def _entry(change: StatusRecord) -> StatusEntry:
-    old = None if change.old_path is None else named(change.old_path)
+    old = None if change.old_path is None else escaped_bytes(change.old_path)
     staged = "" if change.untracked or change.conflicted else WORDS.get(change.index, "")
-    return StatusEntry(named(change.path), change.words(), staged, old)
+    return StatusEntry(escaped_bytes(change.path), change.words(), staged, old)
 
 
 def _distance(told: str) -> tuple[int, int]:

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
+from clawft.builtin.file_names import escaped_bytes
 from clawft.builtin.git.repo import Repo
 from clawft.builtin.git.repository_paths import RepositoryPaths
-from clawft.builtin.told_names import named
 from clawft.errors import ExecutionFailed
 
 STATES = {
@@ -34,7 +34,7 @@ def state_of(place: RepositoryPaths) -> str | None:
 async def unfinished(repo: Repo) -> Unfinished:
     state = await asyncio.to_thread(state_of, repo.place)
     entries = filter(None, (await repo.ask("ls-files", "--unmerged", "-z")).split(b"\0"))
-    return Unfinished(state, list(dict.fromkeys(named(entry.partition(b"\t")[2]) for entry in entries)))
+    return Unfinished(state, list(dict.fromkeys(escaped_bytes(entry.partition(b"\t")[2]) for entry in entries)))
 
 
 async def check_finished(repo: Repo, *, but: Collection[str] = ()) -> None:
