@@ -213,7 +213,7 @@ async def test_without_tools_it_answers_in_text(make: Make) -> None:
 
 async def test_odd_names_are_spelled_for_the_api_and_back(make: Make) -> None:
     name = "mcp:server.with.dots__" + "long_" * 20
-    script = '[[turns]]\ncalls = [{ tool = "SPELLED" }]\n'.replace("SPELLED", NameMap([name]).there(name))
+    script = '[[turns]]\ncalls = [{ tool = "SPELLED" }]\n'.replace("SPELLED", NameMap([name]).to_api(name))
     async with scripted_api(script) as (url, requests):
         model = make(url)
         answer = await model.answer(ModelRequest([TaskText("x")], [ToolSpec(name, "", {})]), lambda text: None)

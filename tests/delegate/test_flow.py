@@ -10,7 +10,7 @@ import pytest
 
 from clawft.delegate import flow
 from clawft.delegate.budget import RunEnd
-from clawft.delegate.desk import DelegateJob, Desk, House
+from clawft.delegate.delegator import DelegateJob, Delegator, DelegatorHost
 from clawft.delegate.events import CallEnded
 from clawft.gateway.core import Gateway
 from clawft.guard.result import ResultGuard
@@ -66,21 +66,21 @@ def talkative(*records: str) -> Gateway:
     return gateway
 
 
-def desk_of(gateway: Gateway, server: str = "ruflo") -> Desk:
+def delegator_of(gateway: Gateway, server: str = "ruflo") -> Delegator:
     config = DelegationConfig(
         claude_flow_enabled=True, claude_flow_server=server, rules=(DelegationRule("swarm", "flow"),)
     )
-    return Desk(config, House(gateway, lambda: None, lambda: (), Path.cwd()))
+    return Delegator(config, DelegatorHost(gateway, lambda: None, lambda: (), Path.cwd()))
 
 
 @requirement("DELEG-19", "DELEG-21", "T-12.5", "DELEG-08")
 async def test_the_task_goes_to_the_server_and_its_record_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flow, "POLL_SECONDS", 0.0)
     gateway, asked = made("in_progress", "in_progress", "completed")
-    desk = desk_of(gateway)
-    assert desk.decide("send the swarm", Caller()).target is Target.FLOW
+    delegator = delegator_of(gateway)
+    assert delegator.decide("send the swarm", Caller()).target is Target.FLOW
     listener = Listener()
-    outcome = await desk.run(DelegateJob("send the swarm", Caller(), listener.tell, listener.record, Target.FLOW))
+    outcome = await delegator.run(DelegateJob("send the swarm", Caller(), listener.tell, listener.record, Target.FLOW))
     assert outcome.state is RunEnd.DONE
     assert json.loads(outcome.text)["status"] == "completed"
     assert asked == [{"type": "feature", "description": "send the swarm"}]
@@ -90,13 +90,17 @@ async def test_the_task_goes_to_the_server_and_its_record_comes_back(monkeypatch
 @requirement("DELEG-19")
 async def test_a_task_that_only_waits_there_is_handed_over() -> None:
     gateway, _ = made("pending")
-    outcome = await desk_of(gateway).run(DelegateJob("x", Caller(), Listener().tell, Listener().record, Target.FLOW))
+    outcome = await delegator_of(gateway).run(
+        DelegateJob("x", Caller(), Listener().tell, Listener().record, Target.FLOW)
+    )
     assert (outcome.state, outcome.calls) == (RunEnd.DONE, 1)
 
 
 async def test_a_failed_task_fails() -> None:
     gateway, _ = made("failed")
-    outcome = await desk_of(gateway).run(DelegateJob("x", Caller(), Listener().tell, Listener().record, Target.FLOW))
+    outcome = await delegator_of(gateway).run(
+        DelegateJob("x", Caller(), Listener().tell, Listener().record, Target.FLOW)
+    )
     assert outcome.state is RunEnd.FAILED
     assert "failed" in outcome.reason
 
@@ -120,16 +124,18 @@ async def test_a_record_that_is_none_ends_the_task_and_not_the_run(record: str, 
     gateway = Gateway()
     provider = FunctionProvider("mcp:ruflo", [task_create], workspace=Path.cwd(), store=MemoryStore())
     gateway.register(provider, server="ruflo")
-    outcome = await desk_of(gateway).run(DelegateJob("x", Caller(), Listener().tell, Listener().record, Target.FLOW))
+    outcome = await delegator_of(gateway).run(
+        DelegateJob("x", Caller(), Listener().tell, Listener().record, Target.FLOW)
+    )
     assert (outcome.state, outcome.text) == (state, record)
 
 
 @requirement("DELEG-23")
 def test_a_server_that_is_not_there_switches_the_target_off() -> None:
     gateway, _ = made()
-    missing = desk_of(gateway, "elsewhere").missing(Caller())
+    missing = delegator_of(gateway, "elsewhere").missing(Caller())
     assert "weft servers test elsewhere" in missing[Target.FLOW]
-    assert desk_of(gateway, "elsewhere").decide("swarm", Caller()).target is Target.LOCAL
+    assert delegator_of(gateway, "elsewhere").decide("swarm", Caller()).target is Target.LOCAL
 
 
 LONG = "x" * 1_000
@@ -151,6 +157,8 @@ async def test_a_record_longer_than_a_result_is_not_taken_for_done(
 ) -> None:
     monkeypatch.setattr(flow, "POLL_SECONDS", 0.0)
     gateway = talkative(*map(json.dumps, records))
-    outcome = await desk_of(gateway).run(DelegateJob("x", Caller(), Listener().tell, Listener().record, Target.FLOW))
+    outcome = await delegator_of(gateway).run(
+        DelegateJob("x", Caller(), Listener().tell, Listener().record, Target.FLOW)
+    )
     assert (outcome.state, outcome.calls) == (state, calls)
     assert bool(outcome.reason) == (state is RunEnd.FAILED)

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from clawft.delegate import desk, sdk
+from clawft.delegate import delegator, sdk
 from clawft.delegate.budget import RunBounds, RunEnd
 from clawft.delegate.events import CallEnded, RetryAnnounced
-from clawft.delegate.http_client import BESIDE_BYTES, READ_BYTES, TOKEN_BYTES
+from clawft.delegate.http_client import OVERHEAD_BYTES, READ_BYTES, TOKEN_BYTES
 from clawft.delegate.key import ApiKey, read_key
 from clawft.errors import DelegationFailed
 from clawft.policy.delegation import DelegationConfig, Target
 from tests.delegate.support import Listener, gateway
 from tests.delegate.test_adapters import KEY, MAKERS, Make, looped, refusing_with
-from tests.delegate.test_desk import desk_of, job
+from tests.delegate.test_delegator import delegator_of, job
 from tests.requirements import requirement
 
 pytestmark = pytest.mark.slow  # the libraries take a second to load
@@ -31,7 +31,7 @@ STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: clo
 PACKED = STREAM.replace(b"\r\n\r\n", b"\r\ncontent-encoding: gzip\r\n\r\n")
 WRONG = STREAM.replace(b"200 OK", b"400 Bad Request")
 SHORT = RunBounds(answer_tokens=100)
-MOST = BESIDE_BYTES + 100 * TOKEN_BYTES
+MOST = OVERHEAD_BYTES + 100 * TOKEN_BYTES
 
 
 @pytest.fixture(params=sorted(MAKERS))
@@ -404,8 +404,8 @@ async def test_a_first_task_delays_nobody_while_its_library_is_loaded_and_its_ke
         return ApiKey(KEY)
 
     monkeypatch.setattr(sdk, "load", load)
-    monkeypatch.setattr(desk, "read_key", read_key)
-    made = desk_of(gateway(), DelegationConfig(claude_enabled=True))
+    monkeypatch.setattr(delegator, "read_key", read_key)
+    made = delegator_of(gateway(), DelegationConfig(claude_enabled=True))
     with pytest.raises(DelegationFailed, match="far enough"):
         await made.run(job("x", Listener(), target=Target.CLAUDE))
     assert len(threads) == 3

@@ -29,8 +29,8 @@ def test_one_form_becomes_the_other() -> None:
 @requirement("DELEG-05")
 def test_our_tools_have_both_forms() -> None:
     spec = spec_of(named(gateway(), "demo__echo"))
-    there = openai_tool(spec, spec.name)
-    assert openai_to_anthropic([there])[0]["input_schema"]["properties"]["text"]["type"] == "string"
+    over_there = openai_tool(spec, spec.name)
+    assert openai_to_anthropic([over_there])[0]["input_schema"]["properties"]["text"]["type"] == "string"
 
 
 @requirement("DELEG-06", "T-9.4", "T-9.5")
@@ -58,7 +58,7 @@ def test_tools_are_filtered_by_any_of_their_names() -> None:
 @given(st.lists(st.text(min_size=1, max_size=90), max_size=30))
 def test_names_come_back_as_they_were(names: list[str]) -> None:
     mapped = NameMap(names)
-    spelled = {mapped.there(name) for name in names}
+    spelled = {mapped.to_api(name) for name in names}
     assert len(spelled) == len(set(names))
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", one) for one in spelled)
-    assert all(mapped.back(mapped.there(name)) == name for name in names)
+    assert all(mapped.from_api(mapped.to_api(name)) == name for name in names)

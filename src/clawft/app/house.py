@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.app.upstreams import Upstreams
     from clawft.config.edited_settings import EditedSettings
     from clawft.config.servers import Servers
-    from clawft.delegate.desk import Desk
+    from clawft.delegate.delegator import Delegator
     from clawft.delegate.prompt import ConnectedServer
     from clawft.link.process import Said
     from clawft.upstream.pool import Pool
@@ -171,7 +171,7 @@ class App:
     def _register_delegate(self) -> None:
         from clawft.delegate.tool import delegate_provider  # most gateways delegate nothing
 
-        self.gateway.register(delegate_provider(self.desk, self.settings.workspace))
+        self.gateway.register(delegate_provider(self.delegator, self.settings.workspace))
 
     def _register_outside(self) -> None:
         found = outside_providers(self.settings.workspace)
@@ -187,16 +187,16 @@ class App:
     # ── tasks that are handed on ─────────────────────────────────────────────────────────────────────────────────────
 
     @cached_property
-    def desk(self) -> Desk:
+    def delegator(self) -> Delegator:
         """Where tasks are handed in."""
-        from clawft.delegate.desk import Desk, House  # most gateways delegate nothing
+        from clawft.delegate.delegator import Delegator, DelegatorHost  # most gateways delegate nothing
 
-        house = House(self.gateway, self.own.offer_search, self._connected, self.settings.workspace)
-        return Desk(self.settings.delegation, house)
+        host = DelegatorHost(self.gateway, self.own.offer_search, self._connected, self.settings.workspace)
+        return Delegator(self.settings.delegation, host)
 
     def _connected(self) -> list[ConnectedServer]:
         """Servers a delegate hears of; what one tells every model counts only where it is trusted."""
-        from clawft.delegate.prompt import ConnectedServer  # loaded with the desk
+        from clawft.delegate.prompt import ConnectedServer  # loaded with the delegator
 
         running = self._upstreams.running() if self._upstreams is not None else []
         heard = {one.spec.name: one.offer for one in running if one.spec.trust == "trusted"}
@@ -253,7 +253,7 @@ class App:
         self.is_serving = True
         await self.start_servers()
         if self.settings.delegation.is_on:
-            Thread(target=_warn_of_delegates, args=(self.desk,), name="delegates", daemon=True).start()
+            Thread(target=_warn_of_delegates, args=(self.delegator,), name="delegates", daemon=True).start()
 
     def _open_status(self, front: FrontName) -> None:
         from clawft.app.status_socket import StatusSocket  # who only looks is not looked at
@@ -309,9 +309,9 @@ class App:
         self._audit.close()
 
 
-def _warn_of_delegates(desk: Desk) -> None:
+def _warn_of_delegates(delegator: Delegator) -> None:
     """Beside the loop: where a key is kept behind a program, looking takes its time."""
-    for one in desk.warnings():
+    for one in delegator.warnings():
         log.warning("delegation: %s", one)
 
 

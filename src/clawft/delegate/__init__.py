@@ -2,7 +2,7 @@
 
 | what | where |
 |---|---|
-| where tasks come in | `desk`; `tool` for agents |
+| who takes a task, and has it done | `delegator`; `tool` for agents |
 | who gets one | `rules`, with patterns that cannot hang (`pattern`) |
 | who could | `claude`, `openai`, `flow`, `local`, `scripted_model` |
 | one run | `loop`: `turns`, the `prompt`, a `budget`, `events`, a `transcript` |
@@ -10,5 +10,5 @@
 | a model's API | `sdk`, `http_client`, `event_stream`, `retry`, the `key` |
 | a script as an API | `scenario`, `endpoint`, `messages_api`, `chat_api` |
 
-To add a model: a class like `claude.Claude`, its target in `policy.delegation`, and a case in `Desk._model`.
+To add a model: a class like `claude.Claude`, its target in `policy.delegation`, and a case in `Delegator._model`.
 """

@@ -54,7 +54,7 @@ def read(body: dict[str, Any]) -> ConversationView:
     return ConversationView(messages, "\n".join(system), [tool.function.name for tool in told.tools])
 
 
-def whole(answer: ModelAnswer, thinking: str, model: str, id: str) -> dict[str, Any]:
+def response_body(answer: ModelAnswer, thinking: str, model: str, id: str) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}
     if answer.uses:
         message["tool_calls"] = [_call(answer, at) for at in range(len(answer.uses))]
@@ -62,7 +62,7 @@ def whole(answer: ModelAnswer, thinking: str, model: str, id: str) -> dict[str, 
     return _object("chat.completion", model, id, choices=[choice], usage=_usage(answer))
 
 
-def frames(answer: ModelAnswer, thinking: str, model: str, id: str) -> Iterator[bytes]:
+def event_frames(answer: ModelAnswer, thinking: str, model: str, id: str) -> Iterator[bytes]:
     yield _chunk(model, id, {"role": "assistant", "content": ""})
     for piece in pieces(answer.text):
         yield _chunk(model, id, {"content": piece})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from clawft.delegate import sdk
 from clawft.delegate.event_stream import AnswerStream, Create, TextPieces
-from clawft.delegate.http_client import Hearing
+from clawft.delegate.http_client import AnswerLimit
 from clawft.delegate.key import ApiKey
 from clawft.delegate.toolbox import NameMap, made_use, object_schema, read_arguments, tool_result
 from clawft.delegate.turns import (
@@ -44,7 +44,7 @@ class Claude:
         self.name = ALIASES.get(model, model)
         self._key = key
         self._failures = sdk.Failures(self.name, key)
-        self._hearing = Hearing()
+        self._answer_limit = AnswerLimit()
         address = {"base_url": url} if url else {}
         headers = {"x-api-key": key.reveal(), "Authorization": library.Omit(), "anthropic-version": API_VERSION}
         self._client: AsyncAnthropic = library.AsyncAnthropic(
@@ -52,14 +52,14 @@ class Claude:
             default_headers=headers,
             max_retries=0,
             timeout=sdk.ANSWER_SECONDS,
-            http_client=self._hearing.client(library),
+            http_client=self._answer_limit.client(library),
             **address,
         )
         self._create: Create = self._client.messages.with_streaming_response.create  # loads half of the library
 
     async def answer(self, request: ModelRequest, say: Say) -> ModelAnswer:
         names = NameMap(tool.name for tool in request.tools)
-        self._hearing.await_answer(request.max_tokens)
+        self._answer_limit.allow(request.max_tokens)
         stream = ClaudeStream(say, self._key, self._failures)
         return await stream.read(self._create, body_of(request, self.name, names), names)
 
@@ -85,7 +85,7 @@ def body_of(request: ModelRequest, model: str, names: NameMap) -> dict[str, Any]
 
 def _tools(tools: Sequence[ToolSpec], names: NameMap) -> list[Block]:
     told: list[Block] = [
-        {"name": names.there(tool.name), "description": tool.description, "input_schema": object_schema(tool.schema)}
+        {"name": names.to_api(tool.name), "description": tool.description, "input_schema": object_schema(tool.schema)}
         for tool in tools
     ]
     return [*told[:-1], told[-1] | _CACHED] if told else []
@@ -123,7 +123,7 @@ def _assistant_blocks(answer: ModelAnswer, names: NameMap) -> list[Block]:
         return [*cast("list[Block]", said)]
     text: list[Block] = [{"type": "text", "text": answer.text}] if answer.text else []
     return text + [
-        {"type": "tool_use", "id": use.id, "name": names.there(use.name), "input": dict(use.input)}
+        {"type": "tool_use", "id": use.id, "name": names.to_api(use.name), "input": dict(use.input)}
         for use in answer.uses
     ]
 

@@ -97,10 +97,10 @@ class Endpoint:
         model = str(body.get("model", self._scenario.model))
         told = (reply.answer, reply.thinking, model, f"{next(self._ids):04}")
         if body.get("stream"):
-            await (_break_off if reply.cut else stream)(send, _ready(api.frames(*told)))
+            await (_break_off if reply.cut else stream)(send, _ready(api.event_frames(*told)))
         else:
-            whole = msgspec.json.encode(api.whole(*told))
-            await answer(send, 200, whole[: len(whole) // 2] if reply.cut else whole, [JSON])
+            response_body = msgspec.json.encode(api.response_body(*told))
+            await answer(send, 200, response_body[: len(response_body) // 2] if reply.cut else response_body, [JSON])
 
     async def _reply(self, seen: ConversationView) -> _Reply:
         picked = await asyncio.to_thread(pick, self._scenario, seen)  # patterns take their time over a long message
@@ -139,14 +139,14 @@ def _host_in(url: str) -> str:
         return ""
 
 
-async def _ready(frames: Iterator[bytes]) -> AsyncIterator[bytes]:
-    for frame in frames:
+async def _ready(event_frames: Iterator[bytes]) -> AsyncIterator[bytes]:
+    for frame in event_frames:
         yield frame
 
 
-async def _break_off(send: Send, frames: AsyncIterator[bytes]) -> None:
+async def _break_off(send: Send, event_frames: AsyncIterator[bytes]) -> None:
     """Half of the answer, and then nothing: the client sees its connection end."""
-    whole = [frame async for frame in frames]
+    response_body = [frame async for frame in event_frames]
     await send({"type": "http.response.start", "status": 200, "headers": EVENTS})
-    for frame in whole[: len(whole) // 2]:
+    for frame in response_body[: len(response_body) // 2]:
         await send({"type": "http.response.body", "body": frame, "more_body": True})

@@ -1,7 +1,7 @@
-"""The HTTP client below a vendor's library: it hears no more than an answer can be, and takes the key nowhere else.
+"""The HTTP client for a vendor's library: it bounds the size of an answer, and takes the key to no other host.
 
-A library reads whatever a server sends: answers and errors without end, packed ones, and those of whoever it is sent on
-to.
+The library alone would read whatever a server sends: endless answers and errors, compressed ones, and those of a host
+it is redirected to.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ if TYPE_CHECKING:  # heavy, and comes with an extra
     from httpx2 import AsyncByteStream, AsyncClient, Response
 
 TOKEN_BYTES = 1024
-"""What one token may take on the wire, with the event around it; it usually takes some 150."""
-BESIDE_BYTES = 1024 * 1024
-"""What may come beside the tokens of an answer: an error, the marks of events."""
+"""Bytes that one token may take on the wire, with the event around it; usually some 150."""
+OVERHEAD_BYTES = 1024 * 1024
+"""Bytes allowed besides the tokens of an answer: for an error, or the framing of events."""
 
 READ_BYTES = 4 * 1024
-"""That are taken in one go: a server may send `100 Continue` without end, and others wait as long."""
+"""Bytes read at a time: a server may send `100 Continue` without end, and other tasks wait meanwhile."""
 
 
-class Hearing:
-    """How much may still come of the answer that is awaited."""
+class AnswerLimit:
+    """How many bytes of the current answer may still come."""
 
     def __init__(self) -> None:
-        self._most = self._left = BESIDE_BYTES
+        self._most = self._left = OVERHEAD_BYTES
 
-    def await_answer(self, tokens: int) -> None:
-        self._most = self._left = BESIDE_BYTES + tokens * TOKEN_BYTES
+    def allow(self, tokens: int) -> None:
+        self._most = self._left = OVERHEAD_BYTES + tokens * TOKEN_BYTES
 
-    def came(self, size: int) -> None:
+    def received(self, size: int) -> None:
         self._left -= size
         if self._left < 0:
             raise ModelFailed(f"the answer is longer than {self._most} bytes", hint="raise delegation.max_tokens")
 
     def client(self, library: ModuleType) -> AsyncClient:
-        """The library's own, that listens as we do."""
-        _take_little_in_one_go()
+        """The library's own HTTP client, with this limit on what it receives."""
+        _read_small_pieces()
         return library.DefaultAsyncHttpxClient(
             follow_redirects=False,
             headers={"accept-encoding": "identity"},
@@ -53,10 +53,10 @@ class Hearing:
         response.stream = _stream(self, response)
 
 
-def _take_little_in_one_go() -> None:
-    """There is no setting for it. It holds for all clients of that library in this process, which are ours alone.
+def _read_small_pieces() -> None:
+    """Patch the HTTP library, which has no setting for it; all its clients in this process are ours.
 
-    Without it, as in a later version that knows no such number, only others wait longer.
+    If a later version lacks this attribute, other tasks only wait longer.
     """
     with suppress(ImportError):
         from httpcore2 import AsyncHTTP11Connection  # the library has loaded it
@@ -64,25 +64,25 @@ def _take_little_in_one_go() -> None:
         AsyncHTTP11Connection.READ_NUM_BYTES = READ_BYTES  # pyright: ignore[reportAttributeAccessIssue]  # typed as one number
 
 
-def _stream(hearing: Hearing, response: Response) -> AsyncByteStream:
+def _stream(limit: AnswerLimit, response: Response) -> AsyncByteStream:
     from httpx2 import AsyncByteStream  # the library has loaded it
 
-    heard: Any = response.stream
+    unlimited: Any = response.stream
     packed = response.headers.get("content-encoding", "identity").lower() not in ("", "identity")
 
-    class Heard(AsyncByteStream):
+    class Limited(AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
             if packed:
                 raise ModelFailed(
                     "the answer is packed although we ask for plain ones",
                     hint="have the server, or its proxy, not pack it",
                 )
-            async for piece in heard:
-                hearing.came(len(piece))
+            async for piece in unlimited:
+                limit.received(len(piece))
                 yield piece
                 await asyncio.sleep(0)  # a server may send crumbs, and others wait
 
         async def aclose(self) -> None:
-            await heard.aclose()
+            await unlimited.aclose()
 
-    return Heard()
+    return Limited()

@@ -64,7 +64,7 @@ def blocks_of(answer: ModelAnswer, thinking: str) -> list[Block]:
     return thought + text + uses
 
 
-def whole(answer: ModelAnswer, thinking: str, model: str, id: str) -> dict[str, Any]:
+def response_body(answer: ModelAnswer, thinking: str, model: str, id: str) -> dict[str, Any]:
     return {
         "id": f"msg_{id}",
         "type": "message",
@@ -86,8 +86,8 @@ def _usage(answer: ModelAnswer) -> dict[str, int]:
     }
 
 
-def frames(answer: ModelAnswer, thinking: str, model: str, id: str) -> Iterator[bytes]:
-    message = whole(answer, thinking, model, id)
+def event_frames(answer: ModelAnswer, thinking: str, model: str, id: str) -> Iterator[bytes]:
+    message = response_body(answer, thinking, model, id)
     begun: dict[str, Any] = {
         **message,
         "content": [],

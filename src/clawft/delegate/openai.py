@@ -9,7 +9,7 @@ import msgspec
 
 from clawft.delegate import sdk
 from clawft.delegate.event_stream import AnswerStream, Create, TextPieces
-from clawft.delegate.http_client import Hearing
+from clawft.delegate.http_client import AnswerLimit
 from clawft.delegate.key import ApiKey
 from clawft.delegate.toolbox import NameMap, made_use, openai_tool, read_arguments
 from clawft.delegate.turns import (
@@ -52,14 +52,14 @@ class OpenAI:
         self.name = model
         self._key = key
         self._failures = sdk.Failures(model, key)
-        self._hearing = Hearing()
+        self._answer_limit = AnswerLimit()
         self._limit = "max_tokens" if url else "max_completion_tokens"  # the vendor has renamed it, others have not
         address = {"base_url": url} if url else {}
         self._client: AsyncOpenAI = library.AsyncOpenAI(
             api_key=key.reveal() or NO_KEY,
             max_retries=0,
             timeout=sdk.ANSWER_SECONDS,
-            http_client=self._hearing.client(library),
+            http_client=self._answer_limit.client(library),
             **address,
         )
         self._create: Create = self._client.chat.completions.with_streaming_response.create  # loads half of the library
@@ -67,7 +67,7 @@ class OpenAI:
     async def answer(self, request: ModelRequest, say: Say) -> ModelAnswer:
         names = NameMap(tool.name for tool in request.tools)
         body: dict[str, Any] = {**body_of(request, self.name, names), self._limit: request.max_tokens}
-        self._hearing.await_answer(request.max_tokens)
+        self._answer_limit.allow(request.max_tokens)
         return await OpenAIStream(say, self._key, self._failures).read(self._create, body, names)
 
     async def close(self) -> None:
@@ -86,7 +86,7 @@ def body_of(request: ModelRequest, model: str, names: NameMap) -> dict[str, Any]
         "stream_options": {"include_usage": True},
     }
     if request.tools:
-        body["tools"] = [openai_tool(tool, names.there(tool.name)) for tool in request.tools]
+        body["tools"] = [openai_tool(tool, names.to_api(tool.name)) for tool in request.tools]
     return body
 
 
@@ -113,7 +113,7 @@ def _assistant_message(answer: ModelAnswer, names: NameMap) -> Message:
             {
                 "id": use.id,
                 "type": "function",
-                "function": {"name": names.there(use.name), "arguments": msgspec.json.encode(use.input).decode()},
+                "function": {"name": names.to_api(use.name), "arguments": msgspec.json.encode(use.input).decode()},
             }
             for use in answer.uses
         ]

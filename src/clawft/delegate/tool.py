@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from clawft.delegate.budget import RunEnd
-from clawft.delegate.desk import DelegateJob, Desk
+from clawft.delegate.delegator import DelegateJob, Delegator
 from clawft.delegate.events import AnswerEnded, CallEnded, CallStarted, Outcome, RetryAnnounced, RunEvent, TextPiece
 from clawft.delegate.loop import checked
 from clawft.delegate.rules import Decision
@@ -80,7 +80,7 @@ class ProgressReports:
         self._talk.progress(self._count, None, shown)
 
 
-def delegate_provider(desk: Desk, workspace: Path) -> FunctionProvider:
+def delegate_provider(delegator: Delegator, workspace: Path) -> FunctionProvider:
     @tool(name="task", alias="delegate_task", title="Delegate a task")
     async def task(
         task: Annotated[str, Meta(min_length=1, max_length=MAX_TASK, description="what is to be done")],
@@ -91,7 +91,7 @@ def delegate_provider(desk: Desk, workspace: Path) -> FunctionProvider:
         tools: Annotated[Globs | None, "globs of the tools it may use; all if left out"] = None,
     ) -> DelegationResult:
         """Hand a whole task to another model or agent, which works on it with the tools here and reports back."""
-        decision = await asyncio.to_thread(_decided, desk, task, Target(target), ctx.caller)
+        decision = await asyncio.to_thread(_decided, delegator, task, Target(target), ctx.caller)
         chosen = decision.target
         if chosen is Target.LOCAL:
             return DelegationResult("local", f"this task stays with you: {decision.reason}")
@@ -107,14 +107,14 @@ def delegate_provider(desk: Desk, workspace: Path) -> FunctionProvider:
             talk=ctx.talk,
             above=ctx.delegates,
         )
-        return _result_of(chosen, checked(await desk.run(job)))
+        return _result_of(chosen, checked(await delegator.run(job)))
 
     return FunctionProvider(NAMESPACE, [task], workspace=workspace, store=MemoryStore())
 
 
-def _decided(desk: Desk, task: str, target: Target, caller: Caller) -> Decision:
+def _decided(delegator: Delegator, task: str, target: Target, caller: Caller) -> Decision:
     """Beside the loop: there may be many rules, and a secret may come from a program."""
-    return desk.decide(task, caller) if target is Target.AUTO else desk.asked_for(task, target, "you said so")
+    return delegator.decide(task, caller) if target is Target.AUTO else delegator.asked_for(task, target, "you said so")
 
 
 def _result_of(target: Target, outcome: Outcome) -> DelegationResult:

@@ -18,38 +18,38 @@ ANOTHER = "ask another model: this one does not make whole calls"
 
 
 class NameMap:
-    """Between our names and those every model API takes (`[A-Za-z0-9_-]{1,64}`), both ways without loss."""
+    """Maps our tool names to names that every model API takes (`[A-Za-z0-9_-]{1,64}`), and back without loss."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._there: dict[str, str] = {}
-        self._back: dict[str, str] = {}
+        self._to_api: dict[str, str] = {}
+        self._from_api: dict[str, str] = {}
         for name in dict.fromkeys(names):
             spelled = fit(name)
-            while spelled in self._back:
+            while spelled in self._from_api:
                 spelled = fit(f"{spelled}:")  # odd on purpose: that earns it a hash
-            self._there[name] = spelled
-            self._back[spelled] = name
+            self._to_api[name] = spelled
+            self._from_api[spelled] = name
 
-    def there(self, name: str) -> str:
-        return self._there.get(name) or fit(name)
+    def to_api(self, name: str) -> str:
+        return self._to_api.get(name) or fit(name)
 
-    def back(self, spelled: str) -> str:
-        """Our name; a name the model made up stays as it is, and is then not found."""
-        return self._back.get(spelled, spelled)
+    def from_api(self, spelled: str) -> str:
+        """Our name of a tool; a name that the model made up is kept, and is then not found."""
+        return self._from_api.get(spelled, spelled)
 
 
 def made_use(told: Mapping[str, Any], names: NameMap) -> ToolUse:
-    """A call as a model told it, under our name of the tool. Raises ModelFailed if it is none."""
+    """A call that a model asked for, under our name of the tool. Raises ModelFailed if it is malformed."""
     given: dict[str, Any] = {"id": told.get("id"), "name": told.get("name"), "input": told.get("input") or {}}
     try:
         use = msgspec.convert(given, ToolUse)
     except msgspec.ValidationError as wrong:
         raise ModelFailed(f"the model asks for a call that is none: {wrong}", passing=True, hint=ANOTHER) from None
-    return ToolUse(use.id, names.back(use.name), use.input)
+    return ToolUse(use.id, names.from_api(use.name), use.input)
 
 
 def read_arguments(written: str, name: str) -> dict[str, Any]:
-    """As a model wrote them. Raises ModelFailed if they are not whole: half of what was meant may do harm."""
+    """The arguments a model wrote. Raises ModelFailed if they are cut off: half of what was meant may do harm."""
     try:
         return msgspec.json.decode(written or "{}", type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as wrong:

@@ -6,7 +6,7 @@ What it takes stands here.
 |---|---|
 | the task, and what is done with it | `run` |
 | who would get it, and why | `explain` |
-| it is done, by a job of the desk | `work` |
+| it is done, by a job of the delegator | `work` |
 | what a run looks like | `screen` |
 """
 

@@ -7,7 +7,7 @@ from clawft.cli.house import with_app
 from clawft.cli.parser import Options
 from clawft.cli.screen import print_fields
 from clawft.cli.screen.document import print_json
-from clawft.delegate.desk import Desk
+from clawft.delegate.delegator import Delegator
 from clawft.delegate.rules import Decision
 from clawft.policy.delegation import Target
 
@@ -17,8 +17,8 @@ def explain(options: Options) -> int:
 
 
 async def _explain(app: App, options: Options) -> int:
-    desk = app.desk
-    decision, missing = decided(desk, app, options), desk.missing(app.caller)
+    delegator = app.delegator
+    decision, missing = decided(delegator, app, options), delegator.missing(app.caller)
     if options.json:
         print_json(
             {
@@ -45,14 +45,14 @@ async def _explain(app: App, options: Options) -> int:
     return 0
 
 
-def decided(desk: Desk, app: App, options: Options) -> Decision:
+def decided(delegator: Delegator, app: App, options: Options) -> Decision:
     """By the user, else by the rules; without a rule for it, whoever is there works for the person who asks."""
     if options.target != "auto":
-        return desk.asked_for(options.task, Target(options.target), f"--target {options.target}")
-    decision = desk.decide(options.task, app.caller)
+        return delegator.asked_for(options.task, Target(options.target), f"--target {options.target}")
+    decision = delegator.decide(options.task, app.caller)
     if decision.rule:
         return decision
-    missing = desk.missing(app.caller)
+    missing = delegator.missing(app.caller)
     here = next((one for one in (Target.CLAUDE, Target.OPENAI) if one not in missing), Target.LOCAL)
     reason = "no rule matches" if here is Target.LOCAL else f"no rule matches, and {here.value} is there"
     return Decision(here, reason, complexity=decision.complexity, skipped=decision.skipped)

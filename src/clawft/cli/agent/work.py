@@ -18,7 +18,7 @@ from clawft.cli.parser import Options
 from clawft.cli.screen.questions import AskingTalk, can_ask
 from clawft.config.places import agent_folder
 from clawft.delegate import executor
-from clawft.delegate.desk import DelegateJob
+from clawft.delegate.delegator import DelegateJob
 from clawft.delegate.events import Outcome, RunEvent, Tell
 from clawft.delegate.executor import ToolExecutor
 from clawft.delegate.rules import Decision
@@ -55,7 +55,7 @@ async def _until_ended(app: App, options: Options, scenario: Scenario | None) ->
 
 
 async def _work(app: App, options: Options, scenario: Scenario | None) -> int:
-    decision = decided(app.desk, app, options)
+    decision = decided(app.delegator, app, options)
     folder = agent_folder(app.settings.home, app.settings.agent) / "transcripts"
     old = find(folder, options.resume) if options.resume else None
     transcript = Transcript(old) if old else Transcript.begin(folder, _about(app, options, decision))
@@ -63,7 +63,7 @@ async def _work(app: App, options: Options, scenario: Scenario | None) -> int:
     screen.begin("scenario" if scenario else decision.target.value, decision.reason, decision.skipped)
     try:
         job = _job(app, options, scenario, decision, screen, transcript)
-        outcome = await app.desk.run(replace(job, history=mended(history_of(old)) if old else []))
+        outcome = await app.delegator.run(replace(job, history=mended(history_of(old)) if old else []))
     finally:
         transcript.close()
     return 0 if outcome.state.value == "done" else 1

@@ -47,7 +47,7 @@ def delegation(app: App) -> Iterator[DoctorFinding]:
         return
     from clawft.delegate.rules import problems  # only for those who delegate
 
-    missing = app.desk.missing(app.caller)
+    missing = app.delegator.missing(app.caller)
     for target, is_on in ((Target.CLAUDE, told.claude_enabled), (Target.OPENAI, told.openai_enabled)):
         if is_on and target in missing:
             yield warn("delegation", f"{target.value}: {missing[target]}", "weft agent --explain -p TASK")

@@ -1,4 +1,4 @@
-"""The desk and its tool: who could take a task, who gets it, with which tools, and what comes back."""
+"""The delegator and its tool: who could take a task, who gets it, with which tools, and what comes back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from clawft.builtin.finding import finding_tools
 from clawft.catalog.surface import FINDERS
 from clawft.delegate.budget import RunEnd
-from clawft.delegate.desk import DelegateJob, Desk, House
+from clawft.delegate.delegator import DelegateJob, Delegator, DelegatorHost
 from clawft.delegate.events import Outcome, TextPiece
 from clawft.delegate.prompt import ConnectedServer, system_prompt
 from clawft.delegate.scripted_model import ScriptedModel
@@ -48,9 +48,9 @@ class Watched(ScriptedModel):
         return [tool.name for tool in self.requests[0].tools]
 
 
-def desk_of(made: Gateway, config: DelegationConfig, connected: Sequence[ConnectedServer] = ()) -> Desk:
-    house = House(made, lambda: None, lambda: connected, Path("/workspace"))
-    return Desk(config, house)
+def delegator_of(made: Gateway, config: DelegationConfig, connected: Sequence[ConnectedServer] = ()) -> Delegator:
+    host = DelegatorHost(made, lambda: None, lambda: connected, Path("/workspace"))
+    return Delegator(config, host)
 
 
 def job(task: str, listener: Listener, **more: Any) -> DelegateJob:
@@ -65,11 +65,11 @@ def test_what_is_missing_is_told_with_the_way_out(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     on = DelegationConfig(claude_enabled=True, openai_enabled=True, openai_model="m", claude_flow_enabled=True)
-    missing = desk_of(gateway(), on).missing(Caller())
+    missing = delegator_of(gateway(), on).missing(Caller())
     assert "ANTHROPIC_API_KEY" in missing[Target.CLAUDE]
     assert "OPENAI_API_KEY" in missing[Target.OPENAI]
     assert "claude_flow_server" in missing[Target.FLOW]
-    off = desk_of(gateway(), DelegationConfig()).missing(Caller())
+    off = delegator_of(gateway(), DelegationConfig()).missing(Caller())
     assert all("switched off" in fault for fault in off.values())
     assert len(off) == 3
 
@@ -78,7 +78,7 @@ def test_what_is_missing_is_told_with_the_way_out(monkeypatch: pytest.MonkeyPatc
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clawft.delegate.sdk.find_spec", _finds_nothing)
     on = DelegationConfig(claude_enabled=True, openai_enabled=True, openai_model="m")
-    missing = desk_of(gateway(), on).missing(Caller())
+    missing = delegator_of(gateway(), on).missing(Caller())
     assert "clawft[claude]" in missing[Target.CLAUDE]
     assert "clawft[openai]" in missing[Target.OPENAI]
 
@@ -91,15 +91,15 @@ def _finds_nothing(name: str) -> None:
 def test_what_is_there_is_available(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
     on = DelegationConfig(claude_enabled=True, rules=(DelegationRule("x", "claude"),))
-    desk = desk_of(gateway(), on)
-    assert Target.CLAUDE not in desk.missing(Caller())
-    assert desk.decide("x", Caller()).target is Target.CLAUDE
+    delegator = delegator_of(gateway(), on)
+    assert Target.CLAUDE not in delegator.missing(Caller())
+    assert delegator.decide("x", Caller()).target is Target.CLAUDE
 
 
 @requirement("DELEG-22", "T-12.7")
 async def test_an_explicit_target_that_is_not_there_is_an_error() -> None:
     with pytest.raises(DelegationFailed, match="claude is not available") as told:
-        await desk_of(gateway(), DelegationConfig()).run(job("x", Listener(), target=Target.CLAUDE))
+        await delegator_of(gateway(), DelegationConfig()).run(job("x", Listener(), target=Target.CLAUDE))
     assert told.value.hint.startswith("weft agent --explain -p ")  # doctor says nothing of what is switched off
 
 
@@ -110,11 +110,11 @@ async def test_an_explicit_target_that_is_not_there_is_an_error() -> None:
 async def test_excluded_and_hidden_tools_and_its_own_are_not_given() -> None:
     made = gateway()
     config = DelegationConfig(claude_enabled=True, excluded_tools=("mcp__demo__fail",))
-    desk = desk_of(made, config)
-    made.register(delegate_provider(desk, Path.cwd()))
+    delegator = delegator_of(made, config)
+    made.register(delegate_provider(delegator, Path.cwd()))
     model = Watched(DONE)
     caller = Caller(grant=Grant(deny=("demo__hang",)))
-    await desk.run(job("x", Listener(), model=model, caller=caller))
+    await delegator.run(job("x", Listener(), model=model, caller=caller))
     assert model.tools == ["demo__echo"]
 
 
@@ -123,16 +123,16 @@ async def test_excluded_and_hidden_tools_and_its_own_are_not_given() -> None:
 async def test_a_delegate_is_given_nothing_that_the_gateway_does_not_offer_to_people(tools: tuple[str, ...]) -> None:
     model = Watched(DONE)
     person = Caller("issuer#ada", grant=Grant(allow=("*",), within=("demo__echo",)))
-    await desk_of(gateway(), DelegationConfig()).run(job("x", Listener(), model=model, caller=person, tools=tools))
+    await delegator_of(gateway(), DelegationConfig()).run(job("x", Listener(), model=model, caller=person, tools=tools))
     assert model.tools == ["demo__echo"]
 
 
 @requirement("DELEG-18")
 async def test_the_list_is_taken_anew_for_each_task() -> None:
     made = gateway()
-    desk = desk_of(made, DelegationConfig())
+    delegator = delegator_of(made, DelegationConfig())
     first, second = Watched(DONE), Watched(DONE)
-    await desk.run(job("x", Listener(), model=first))
+    await delegator.run(job("x", Listener(), model=first))
 
     @tool
     async def late() -> str:
@@ -140,7 +140,7 @@ async def test_the_list_is_taken_anew_for_each_task() -> None:
         return ""
 
     made.register(FunctionProvider("late", [late], workspace=Path.cwd(), store=MemoryStore()))
-    await desk.run(job("x", Listener(), model=second))
+    await delegator.run(job("x", Listener(), model=second))
     assert set(second.tools) - set(first.tools) == {"late__late"}
 
 
@@ -149,7 +149,7 @@ async def test_a_rules_tools_are_all_that_can_be_called() -> None:
     made = gateway()
     script = '[[turns]]\ncalls = [{ tool = "demo__fail" }]\n[[turns]]\nwhen = "not found"\ntext = "done"\n'
     model = Watched(script)
-    outcome = await desk_of(made, DelegationConfig()).run(job("x", Listener(), model=model, tools=("demo__echo",)))
+    outcome = await delegator_of(made, DelegationConfig()).run(job("x", Listener(), model=model, tools=("demo__echo",)))
     assert model.tools == ["demo__echo"]
     assert outcome.state is RunEnd.DONE
 
@@ -160,12 +160,12 @@ async def test_whoever_hands_in_a_task_cannot_ask_for_more_than_its_rule_leaves(
     monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
     model = Watched(DONE)
-    run = Desk.run
+    run = Delegator.run
 
-    async def with_a_script(desk: Desk, handed_in: DelegateJob) -> Outcome:
-        return await run(desk, msgspec.structs.replace(handed_in, model=model))
+    async def with_a_script(delegator: Delegator, handed_in: DelegateJob) -> Outcome:
+        return await run(delegator, msgspec.structs.replace(handed_in, model=model))
 
-    monkeypatch.setattr(Desk, "run", with_a_script)
+    monkeypatch.setattr(Delegator, "run", with_a_script)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "any")
     rules = (DelegationRule("x", "claude", ("demo__echo", "demo__add")),)
     made = offering(DelegationConfig(claude_enabled=True, rules=rules))
@@ -177,9 +177,9 @@ async def test_whoever_hands_in_a_task_cannot_ask_for_more_than_its_rule_leaves(
 
 async def test_too_many_tools_are_searched() -> None:
     made = gateway()
-    house = House(made, lambda: offer_search(made), lambda: (), Path.cwd())
+    host = DelegatorHost(made, lambda: offer_search(made), lambda: (), Path.cwd())
     model = Watched(DONE)
-    await Desk(DelegationConfig(tool_tokens=10), house).run(job("x", Listener(), model=model))
+    await Delegator(DelegationConfig(tool_tokens=10), host).run(job("x", Listener(), model=model))
     assert set(model.tools) == FINDERS
     assert "weft__search_tools" in model.requests[0].system
 
@@ -194,29 +194,29 @@ def offer_search(made: Gateway) -> None:
 
 async def test_a_delegate_that_may_not_search_is_told_of_all_its_tools() -> None:
     made = gateway()
-    house = House(made, lambda: offer_search(made), lambda: (), Path.cwd())
+    host = DelegatorHost(made, lambda: offer_search(made), lambda: (), Path.cwd())
     model = Watched(DONE)
     caller = Caller(grant=Grant(("demo__echo",)))
-    await Desk(DelegationConfig(tool_tokens=10), house).run(job("x", Listener(), model=model, caller=caller))
+    await Delegator(DelegationConfig(tool_tokens=10), host).run(job("x", Listener(), model=model, caller=caller))
     assert model.tools == ["demo__echo"]
     assert "weft__search_tools" not in model.requests[0].system
 
 
 async def test_a_delegate_does_not_delegate_again() -> None:
     made = gateway()
-    desk = desk_of(made, DelegationConfig())
+    delegator = delegator_of(made, DelegationConfig())
     asked: list[str] = []
 
     class Nested(Watched):
         async def answer(self, request: ModelRequest, say: Say) -> Any:
             with pytest.raises(DelegationFailed, match="depth 1"):
-                await desk.run(job("inner", Listener(), model=Watched(DONE)))
+                await delegator.run(job("inner", Listener(), model=Watched(DONE)))
             asked.append("inner")
             return await super().answer(request, say)
 
-    await desk.run(job("outer", Listener(), model=Nested(DONE)))
+    await delegator.run(job("outer", Listener(), model=Nested(DONE)))
     assert asked == ["inner"]
-    await desk.run(job("next", Listener(), model=Watched(DONE)))
+    await delegator.run(job("next", Listener(), model=Watched(DONE)))
 
 
 @requirement("DELEG-14")
@@ -234,7 +234,7 @@ async def test_a_delegate_is_somebody_of_its_own() -> None:
     made = Gateway([Spy()])
     made.register(FunctionProvider("demo", [tool(_ping)], workspace=Path.cwd(), store=MemoryStore()))
     script = '[[turns]]\ncalls = [{ tool = "demo___ping" }]\n[[turns]]\ntext = "done"\n'
-    await desk_of(made, DelegationConfig()).run(job("x", Listener(), model=Watched(script)))
+    await delegator_of(made, DelegationConfig()).run(job("x", Listener(), model=Watched(script)))
     assert (seen[0].principal, seen[0].client) == ("local/scripted", "delegate/auto")
     assert not seen[0].capabilities.elicit_form
 
@@ -258,7 +258,7 @@ def test_the_prompt_speaks_of_servers_only_if_there_are_some() -> None:
 
 def offering(config: DelegationConfig) -> Gateway:
     made = gateway()
-    made.register(delegate_provider(desk_of(made, config), Path.cwd()))
+    made.register(delegate_provider(delegator_of(made, config), Path.cwd()))
     return made
 
 
@@ -319,7 +319,7 @@ async def test_delegates_of_gateways_that_serve_one_another_come_to_an_end(throu
     offer_search(made)
     asked_for = '{ tool = "weft__call_tool", input = { name = "far__echo" } }' if through else '{ tool = "far__echo" }'
     script = f'[[turns]]\ncalls = [{asked_for}]\n[[turns]]\ntext = "done"\n'
-    await desk_of(made, DelegationConfig()).run(job("x", Listener(), model=Watched(script)))
+    await delegator_of(made, DelegationConfig()).run(job("x", Listener(), model=Watched(script)))
     assert [read_delegates(meta) for meta in heard] == [1]
     there = offering(DelegationConfig(claude_enabled=True, claude_key="key"))
     arguments = msgspec.json.encode({"task": "x", "target": "claude"})

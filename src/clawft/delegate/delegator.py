@@ -1,4 +1,4 @@
-"""The desk where tasks are handed in: it knows who could take one, decides who does, and has it done in bounds."""
+"""Delegation of tasks: who could take one now, who gets it, and running it within bounds."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ OWN_TOOLS = "delegate__*"
 _depth: ContextVar[int] = ContextVar("delegation_depth", default=0)
 
 
-class House(Struct, frozen=True):
-    """What a desk needs to know of the house it stands in."""
+class DelegatorHost(Struct, frozen=True):
+    """What the delegator needs of the program it runs in."""
 
     gateway: GatewayView
     offer_search: Callable[[], None]
@@ -44,7 +44,7 @@ class House(Struct, frozen=True):
 
 
 class DelegateJob(Struct, frozen=True):
-    """One task on its way. `model` and `executor` take the place of those the target would get."""
+    """One task to be done. `model` and `executor` replace those that the target would get."""
 
     task: str
     caller: Caller
@@ -53,29 +53,29 @@ class DelegateJob(Struct, frozen=True):
     target: Target = Target.AUTO
     tools: tuple[str, ...] = ()
     within: tuple[str, ...] = ()
-    """What a rule leaves of them; nobody who asks for more gets it."""
+    """Globs of tools that a rule allows: `tools` can only narrow them."""
     history: Sequence[HistoryEntry] = ()
     model: Model | None = None
     executor: ToolExecutor | None = None
     talk: Talk = SilentTalk()
     asker: Talk | None = None
-    """Who answers questions, if anybody is there for it."""
+    """Answers questions of the delegate; None declines them."""
     why: str = ""
     """Why this target."""
     above: int = 0
-    """How many delegates there are already, at other gateways, that lead to this task."""
+    """How many delegates at other gateways already stand above this task."""
 
 
-class Desk:
-    def __init__(self, config: DelegationConfig, house: House) -> None:
+class Delegator:
+    def __init__(self, config: DelegationConfig, host: DelegatorHost) -> None:
         self._config = config
-        self._house = house
+        self._host = host
         self._bounds = RunBounds.of(config)
 
     # ── who ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def missing(self, caller: Caller) -> dict[Target, str]:
-        """Why each target cannot take a task now; those that can are not in it."""
+        """The reason for each target that cannot take a task now."""
         faults = {
             Target.CLAUDE: self._fault_of_claude(),
             Target.OPENAI: self._fault_of_openai(),
@@ -94,13 +94,13 @@ class Desk:
         )
 
     def asked_for(self, task: str, target: Target, reason: str) -> Decision:
-        """Somebody was asked for by name. Rules do not say who it is then; they still say with which tools."""
+        """The decision for a target asked for by name: the rules only decide which tools it gets."""
         return Decision(
             target, reason, tools=rules.tools_of(task, target, self._config.rules), complexity=rules.complexity(task)
         )
 
     def warnings(self) -> Iterator[str]:
-        """Who is switched on and cannot take tasks, and which rules do not count. Of servers others tell."""
+        """Targets that are switched on but cannot take tasks, and rules that cannot be used. Servers warn elsewhere."""
         told = self._config
         for target, is_on, fault in (
             (Target.CLAUDE, told.claude_enabled, self._fault_of_claude),
@@ -113,24 +113,24 @@ class Desk:
     def _fault_of_claude(self) -> str:
         told = self._config
         if not told.claude_enabled:
-            return _off("claude_enabled")
-        return _fault("anthropic", "claude", told.claude_key)
+            return _switched_off("claude_enabled")
+        return _fault_of("anthropic", "claude", told.claude_key)
 
     def _fault_of_openai(self) -> str:
         told = self._config
         if not told.openai_enabled:
-            return _off("openai_enabled")
+            return _switched_off("openai_enabled")
         if not told.openai_model:
             return "delegation.openai_model names no model"
-        return _fault("openai", "openai", "" if told.openai_url else told.openai_key)
+        return _fault_of("openai", "openai", "" if told.openai_url else told.openai_key)
 
     def _fault_of_flow(self, caller: Caller) -> str:
         told = self._config
         if not told.claude_flow_enabled:
-            return _off("claude_flow_enabled")
+            return _switched_off("claude_flow_enabled")
         if not told.claude_flow_server:
             return "delegation.claude_flow_server names no server"
-        if self._house.gateway.tools.find_visible(entry_tool(told.claude_flow_server), caller) is None:
+        if self._host.gateway.tools.find_visible(entry_tool(told.claude_flow_server), caller) is None:
             return (
                 f"the server {told.claude_flow_server} is not connected (weft servers test {told.claude_flow_server})"
             )
@@ -139,7 +139,7 @@ class Desk:
     # ── the work ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def run(self, job: DelegateJob) -> Outcome:
-        """To its end, by the target the job names. Raises DelegationFailed if that one cannot take it."""
+        """Run a job to its end, by the target it names. Raises DelegationFailed if that target cannot take it."""
         depth = max(_depth.get(), job.above)
         if depth >= self._config.max_depth:
             raise DelegationFailed(
@@ -150,17 +150,17 @@ class Desk:
         if job.target in lacking:
             hint = "weft agent --explain -p TASK says who could take it"
             raise DelegationFailed(f"{job.target.value} is not available: {lacking[job.target]}", hint=hint)
-        with _at(depth + 1):
+        with _at_depth(depth + 1):
             context = ExecutionContext(self._delegate(job), DelegateTalk(job.talk, job.asker), depth + 1)
             if job.target is Target.FLOW and job.model is None:
                 server = self._config.claude_flow_server
-                return await ClaudeFlow(server, self._house.gateway, context, self._bounds, job.tell).run(job.task)
+                return await ClaudeFlow(server, self._host.gateway, context, self._bounds, job.tell).run(job.task)
             model = job.model or await asyncio.to_thread(self._model, job, context, lacking)  # a library loads slowly
             return await self._looped(job, context, model)
 
     async def _looped(self, job: DelegateJob, context: ExecutionContext, model: Model) -> Outcome:
         try:
-            executor = job.executor or LiveExecutor(self._house.gateway)
+            executor = job.executor or LiveExecutor(self._host.gateway)
             loop = Loop(
                 model,
                 executor,
@@ -171,7 +171,7 @@ class Desk:
                 prices=self._config.prices,
             )
             entries, searching = self._given(context.caller)
-            system = system_prompt(str(self._house.workspace), self._house.connected(), searching=searching)
+            system = system_prompt(str(self._host.workspace), self._host.connected(), searching=searching)
             task = TaskText(job.task)
             job.record(task)
             return await loop.run([*job.history, task], system, [spec_of(entry) for entry in entries])
@@ -179,12 +179,12 @@ class Desk:
             await model.close()
 
     def _given(self, caller: Caller) -> tuple[list[CatalogEntry], bool]:
-        """The tools the delegate is told of, and whether it must search for the others."""
+        """The tools listed to the delegate, and whether it must search for the others."""
         surface = Surface(SurfaceForm.AUTO, self._config.tool_tokens)
-        entries = self._house.gateway.tools.visible(caller)
+        entries = self._host.gateway.tools.visible(caller)
         if surface.searches(entries):
-            self._house.offer_search()
-            entries = self._house.gateway.tools.visible(caller)
+            self._host.offer_search()
+            entries = self._host.gateway.tools.visible(caller)
         given = surface.listed(entries, lambda entry: False)
         return given, searched_by(given)
 
@@ -204,21 +204,21 @@ class Desk:
 
     def _local(self, job: DelegateJob, caller: Caller, lacking: dict[Target, str]) -> LocalModel:
         return LocalModel(
-            lambda query, limit: self._house.gateway.tools.search(caller, query, limit),
-            lambda name: self._house.gateway.tools.find_visible(name, caller) is not None,
+            lambda query, limit: self._host.gateway.tools.search(caller, query, limit),
+            lambda name: self._host.gateway.tools.find_visible(name, caller) is not None,
             job.why,
             {target.value: fault for target, fault in lacking.items()},
         )
 
     def _delegate(self, job: DelegateJob) -> Caller:
-        """Somebody of its own for the guards and the audit, who may do no more than whoever handed in the task."""
+        """The delegate as a caller of its own, for guards and audit, with no more rights than the one who delegates."""
         parent = job.caller
         unwanted = self._config.excluded_tools
         if _depth.get() >= self._config.max_depth:
             unwanted = (*unwanted, OWN_TOOLS)
         allow = parent.grant.allow
         if job.tools or job.within:
-            left = filter_tools(self._house.gateway.tools.visible(parent), job.within, unwanted)
+            left = filter_tools(self._host.gateway.tools.visible(parent), job.within, unwanted)
             allow = tuple(entry.canonical for entry in filter_tools(left, job.tools, ()))
         return msgspec.structs.replace(
             parent,
@@ -231,12 +231,12 @@ class Desk:
         )
 
 
-def _off(key: str) -> str:
+def _switched_off(key: str) -> str:
     return f"switched off: set delegation.{key} = true in config.toml"
 
 
 @contextmanager
-def _at(depth: int) -> Generator[None]:
+def _at_depth(depth: int) -> Generator[None]:
     mark = _depth.set(depth)
     try:
         yield
@@ -244,7 +244,7 @@ def _at(depth: int) -> Generator[None]:
         _depth.reset(mark)
 
 
-def _fault(library: str, extra: str, key: str) -> str:
+def _fault_of(library: str, extra: str, key: str) -> str:
     if not sdk.is_installed(library):
         return str(sdk.missing(library, extra))
     try:
@@ -255,7 +255,7 @@ def _fault(library: str, extra: str, key: str) -> str:
 
 
 def _key_or_none(reference: str, url: str) -> ApiKey:
-    """A server of one's own may need no key."""
+    """The key; an empty one where it cannot be read and a server of the user's own is named, which may need none."""
     try:
         return read_key(reference)
     except ClawftError:
@@ -265,7 +265,7 @@ def _key_or_none(reference: str, url: str) -> ApiKey:
 
 
 class DelegateTalk(SilentTalk):
-    """Reports pass on. Questions go to whoever is there to answer them; if nobody is, they are declined."""
+    """Passes log messages on, and questions to the asker; without one, questions are declined."""
 
     def __init__(self, talk: Talk, asker: Talk | None) -> None:
         self._talk = talk
