@@ -9,6 +9,7 @@
     │   ├── HeaderMismatch        HTTP headers and body disagree (stateless era)
     │   └── UnsupportedRevision   a protocol revision we do not serve
     ├── ProtocolFailure           the peer broke the protocol: an answer that is none, a wrong shape
+    │   └── UnreadableAnswer      an answer that is no message
     ├── RequestRefused            the envelope is fine, the request is not
     │   ├── UnknownMethod
     │   ├── NotInitialized        a handshake-era request before initialize
@@ -127,6 +128,10 @@ class UnsupportedRevision(WireError):
 
 class ProtocolFailure(ClawftError):
     blame = "the peer"
+
+
+class UnreadableAnswer(ProtocolFailure):
+    pass
 
 
 class RequestRefused(ClawftError):

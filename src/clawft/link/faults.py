@@ -17,6 +17,7 @@ class Faults(Struct, frozen=True):
     refused: int = 0
     asked: int = 0
     broken: int = 0
+    malformed: int = 0
 
     def plus(self, more: Faults) -> Faults:
         counts, others = msgspec.structs.astuple(self), msgspec.structs.astuple(more)
@@ -35,4 +36,5 @@ WORDS = {
     "refused": "questions refused",
     "asked": "requests, which servers of its era do not send",
     "broken": "streams of news that ended at once",
+    "malformed": "answers that break the protocol",
 }

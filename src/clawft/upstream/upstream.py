@@ -17,6 +17,7 @@ from clawft.errors import (
     NeedsAuth,
     NotConnected,
     ProtocolFailure,
+    UnreadableAnswer,
 )
 from clawft.link.faults import Faults
 from clawft.link.share.gate import Gate, sharer
@@ -333,6 +334,11 @@ class Upstream:
 
     def add_faults(self, faults: Faults) -> None:
         self._earlier_faults = self._earlier_faults.plus(faults)
+
+    def failed_a_request(self, error: ClawftError) -> None:
+        """What is no message at all was counted where it came in."""
+        if isinstance(error, ProtocolFailure) and not isinstance(error, UnreadableAnswer):
+            self.add_faults(Faults(malformed=1))
 
     # ── what it offers ───────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -236,6 +236,19 @@ async def test_an_error_about_our_request_is_told_in_words_that_name_the_server(
         assert words in str(failed.value)
 
 
+@requirement("MGR-15", "POOL-05")
+async def test_answers_that_break_the_protocol_are_told_of_in_the_status(tmp_path: Path) -> None:
+    """That is where their errors send the reader."""
+    odd = answers(**{"tools/call": {"content": "text"}, "prompts/get": {"messages": 5}})
+    async with served(tmp_path, table("a"), ways=Tables({"a": odd})) as (mine, _, providers):
+        one = provider(providers, "a")
+        with pytest.raises(ExecutionFailed, match=r"a: its content is malformed.*weft servers status a"):
+            await one.run(call(one, "one"))
+        with pytest.raises(ExecutionFailed, match="a: its answer to prompts/get is malformed"):
+            await one.get_prompt(call(one, "p"))
+        assert mine.server_status("a").faults == {"answers that break the protocol": 2}
+
+
 @requirement("SESS-13", "POOL-25")
 async def test_a_tool_has_its_own_deadline_and_progress_extends_it_to_a_hard_limit(tmp_path: Path) -> None:
     rules = ToolRules(timeout_ms={"echo": 100, "report": 300})

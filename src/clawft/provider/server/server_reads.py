@@ -13,6 +13,7 @@ from clawft.errors import (
     INVALID_PARAMS,
     RESOURCE_NOT_FOUND,
     URL_ELICITATION_REQUIRED,
+    ClawftError,
     JsonRpcFailure,
     LinkError,
     ProtocolFailure,
@@ -67,15 +68,16 @@ class ServerReads:
         return await self._ask_for(call, "prompts/get", {"name": call.tool.name, "arguments": Raw(call.arguments)})
 
     async def completion(self, asked: Completing) -> Completion | ForeignCompletion:
+        upstream = self._of(asked.caller)
         try:
-            whole = await self._complete(self._of(asked.caller), asked)
+            whole = await self._complete(upstream, asked)
             return (
                 await process_message(whole, self._server, partial(completion.incoming, whole)) if whole else NO_VALUES
             )
         except JsonRpcFailure as refused:
             raise passed_on(self._server, refused) from None
         except BROKEN as wrong:
-            raise failed(self._server, wrong) from None
+            raise self._failed(upstream, wrong) from None
         except msgspec.DecodeError:
             return NO_VALUES
 
@@ -95,16 +97,20 @@ class ServerReads:
                 await ask_for_urls(self._server, call, refused)
             raise passed_on(self._server, refused) from None
         except BROKEN as wrong:
-            raise failed(self._server, wrong) from None
+            raise self._failed(upstream, wrong) from None
         read = partial(relay.answer_of, method, whole, stateless=stateless)
         try:
             answer = await process_message(whole, self._server, read)
         except ProtocolFailure as wrong:
-            raise failed(self._server, wrong) from None
+            raise self._failed(upstream, wrong) from None
         may_keep = self._keeps and stateless and method == "resources/read" and not asked and not call.more
         if may_keep and self.kept.changes == changes:
             self.kept.put(call.tool.name, call.caller.principal, answer)
         return answer
+
+    def _failed(self, upstream: Upstream, wrong: ClawftError) -> ClawftError:
+        upstream.failed_a_request(wrong)
+        return failed(self._server, wrong)
 
     async def _complete(self, upstream: Upstream, asked: Completing) -> bytes:
         """Nothing of a server that does not complete, which shows when it is connected."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clawft.errors import MessageTooLong, ProtocolFailure, WireError
+from clawft.errors import MessageTooLong, UnreadableAnswer, WireError
 from clawft.wire.correlate import OpenAnswers
 from clawft.wire.jsonrpc import writing
 from clawft.wire.jsonrpc.batches import unread_answers
@@ -38,9 +38,9 @@ def fail_answered(message: bytes, members: Sequence[bytes], waiting: Waiting, wr
     for each in members or (message,):
         answered = likely_answer(each)
         if answered:
-            waiting.fail(answered, ProtocolFailure(f"the answer is no message: {wrong}"))
+            waiting.fail(answered, UnreadableAnswer(f"the answer is no message: {wrong}"))
     if not members and (why := unread_answers(message)):
-        waiting.fail_all(ProtocolFailure(f"the answer cannot be read: {why}"))
+        waiting.fail_all(UnreadableAnswer(f"the answer cannot be read: {why}"))
 
 
 def refusal_of(message: bytes, wrong: WireError) -> bytes | None:

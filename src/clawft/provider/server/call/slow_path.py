@@ -86,6 +86,7 @@ class SlowPath:
         """The error as the calling agent gets it."""
         if is_of_other_era(wrong):
             upstream.health.doubt()
+        upstream.failed_a_request(wrong)
         return failed(self._server, wrong)
 
     async def connected(self, call: Call, seconds: float) -> Session:
