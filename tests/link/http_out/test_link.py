@@ -420,6 +420,21 @@ async def test_a_single_answer_that_is_none_of_ours_is_counted(body: Any, told: 
         assert link.faults.in_words() == told
 
 
+@requirement("MGR-19")
+async def test_an_event_that_is_no_message_is_told_under_the_name_of_its_server(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        sent = await asked.stream()
+        await sent.send("nonsense")
+        await sent.send({"jsonrpc": "2.0", "id": asked.message["id"], "result": {}})
+        return sent.response
+
+    async with linked(respond, name="wiki") as (link, _, _):
+        await link.request(PING)
+    assert "wiki sent an event that is no message" in caplog.text
+
+
 @requirement("WIRE-08")
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize(("most", "fine"), [(16 * 1024 * 1024, True), (64 * 1024, False)])

@@ -51,3 +51,15 @@ async def test_secrets_are_fetched_beside_the_loop(told: dict[str, Any], beside:
     session = await open_session(spec, [way], Listener(), {}, Era.HANDSHAKE, lambda faults: None)
     await session.close()
     assert [thread is not threading.main_thread() for thread in made] == [beside]
+
+
+@requirement("SESS-06", "QUAL-03")
+async def test_a_server_that_asks_in_an_era_without_questions_is_told_by_its_name(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    link = MemoryLink({"server/discover": {"resultType": "complete", "supportedVersions": ["2026-07-28"]}, "ping": {}})
+    spec = UpstreamSpec("wiki", command="table")
+    session = await open_session(spec, [lambda: link], Listener(), {}, Era.STATELESS, lambda faults: None)
+    link.ask(1, "sampling/createMessage")
+    await session.close()
+    assert "wiki asks for sampling/createMessage, which no server of its era may" in caplog.text

@@ -112,7 +112,7 @@ class ClientLink:
         self._proxy = proxy if proxy and not _is_here(url) else ""
         self._client: ClientSession | None = None
         self._goodbyes: set[asyncio.Task[None]] = set()
-        self._received = ReceiveState(self._url)
+        self._received = ReceiveState(name or self._url)
         self.refused_notice = ""
 
     @property

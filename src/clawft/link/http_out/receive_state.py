@@ -15,9 +15,9 @@ log = logging.getLogger("clawft.link")
 
 
 class ReceiveState:
-    def __init__(self, url: str) -> None:
-        """`url`: as it may be shown."""
-        self._url = url
+    def __init__(self, server: str) -> None:
+        """`server`: its name, or its address as it may be shown."""
+        self._server = server
         self.throttle = ReadThrottle()
         self.batches = False
         """Whether the server may send JSON-RPC batches."""
@@ -32,4 +32,4 @@ class ReceiveState:
     def note_bad_event(self, wrong: WireError) -> None:
         self.bad_events += 1
         if self.bad_events <= SHOWN_BAD_EVENTS:
-            log.warning("%s sent an event that is no message: %s", self._url, wrong)
+            log.warning("%s sent an event that is no message: %s", self._server, wrong)

@@ -40,7 +40,7 @@ async def open_session(
     untried = deque(ways)
     while untried:
         way = untried.popleft()
-        session = Session(await _make(spec, way), listener, capabilities)
+        session = Session(await _make(spec, way), listener, capabilities, spec.name)
         try:
             await session.connect(known, pinned)
             _check_untouched(spec, session)

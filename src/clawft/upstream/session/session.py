@@ -65,8 +65,15 @@ class SessionListener(Protocol):
 
 
 class Session:
-    def __init__(self, link: Link, listener: SessionListener, capabilities: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        link: Link,
+        listener: SessionListener,
+        capabilities: Mapping[str, Any] | None = None,
+        name: str = "a server",
+    ) -> None:
         self.link = link
+        self._name = name
         self.posting = link if isinstance(link, Posting) else None
         """The link, if it takes requests that no task waits for."""
         self._listener = listener
@@ -268,7 +275,7 @@ class Session:
         try:
             self._notice(message, stream)
         except RecursionError:  # a link reads a little deeper than whoever reads on in the message
-            log.warning("%s is nested too deeply to be heard", message.method[:100])
+            log.warning("%s: %s is nested too deeply to be heard", self._name, message.method[:100])
 
     def _notice(self, message: Notification, stream: int | None) -> None:
         if message.method != "notifications/cancelled" or not self._withdraw(message):
@@ -284,7 +291,9 @@ class Session:
             return
         self._asked += 1
         if self._asked == 1:
-            log.warning("a server asks for %s, which none of its era may: it gets no answer", request.method[:100])
+            log.warning(
+                "%s asks for %s, which no server of its era may: it gets no answer", self._name, request.method[:100]
+            )
 
     def _lost(self, error: LinkError) -> None:
         if not self.introduction.probing:
