@@ -7,6 +7,7 @@
 | offered before they are loaded | `lazy` |
 | from functions to tools | `recipe` |
 | files and what is in them | `confine`, `steering`, `tree`, `search`; `matcher` and its `matcher_child` for patterns |
+| files that change | `watched_files` |
 | commands | `process`, in the cell of `cells`, where `trust` lets them; `allowed_once` asks, `tail` is what they said |
 | the words of one, and how many run | `command_words`; `command_places` |
 | names and texts as agents write them | `file_names`, `spelled` |

@@ -1,14 +1,16 @@
 """The workspace itself, offered as resources and prompts: its files by URI, and two ways to talk about them."""
 
+from __future__ import annotations
+
 import asyncio
 import base64
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
@@ -17,10 +19,14 @@ from clawft.builtin.confine import ConfinedPath, confined, open_file
 from clawft.builtin.tree import walk_tree
 from clawft.errors import BadParams, ToolError, ToolNotFound
 from clawft.link.share.large_messages import produce_large
-from clawft.model import Call, Prompt, PromptArgument, Resource, ResourceContent, ResourceTemplate
+from clawft.model import Call, Caller, Prompt, PromptArgument, Resource, ResourceContent, ResourceTemplate
 from clawft.model.encoded import without_surrogates
+from clawft.provider.base import TellChange
 from clawft.provider.function import FunctionProvider
 from clawft.store.base import KeyValueStore
+
+if TYPE_CHECKING:  # loaded with the first file that is watched
+    from clawft.builtin.watched_files import WatchedFiles
 
 NAMESPACE = "weft"
 SCHEME = "workspace:///"
@@ -87,6 +93,12 @@ class WorkspaceProvider(FunctionProvider):
     def __init__(self, workspace: Path, *, stores: Callable[[str], KeyValueStore]) -> None:
         super().__init__(NAMESPACE, workspace=workspace, stores=stores)
 
+    @cached_property
+    def _watched(self) -> WatchedFiles:
+        from clawft.builtin.watched_files import WatchedFiles  # few agents watch files
+
+        return WatchedFiles(self.workspace)
+
     def list_resources(self) -> Sequence[Resource]:
         """Text files at the top of the workspace; hidden ones are left out."""
         return [
@@ -104,6 +116,11 @@ class WorkspaceProvider(FunctionProvider):
             return [await produce_large(partial(self._content, path_of(uri), uri), _size_of)]
         except ToolError:
             return None  # outside and missing look the same
+
+    async def watch_resource(self, uri: str, caller: Caller, changed: TellChange) -> Callable[[], None] | None:
+        if not uri.startswith(SCHEME):
+            return None
+        return await self._watched.add(path_of(uri), caller.principal, partial(changed, uri, {}))
 
     def list_prompts(self) -> Sequence[Prompt]:
         return PROMPTS
