@@ -12,6 +12,10 @@ from tests.requirements import requirement
 OWNED = [("docs", Resource("doc:///a", "a", mime_type="text/plain")), ("pics", Resource("pic:///b", "b"))]
 
 
+async def list_owned(caller: Caller) -> list[tuple[str, Resource]]:
+    return OWNED
+
+
 async def read(uri: str, owner: str, caller: Caller, talk: Talk) -> bytes:
     if uri == "doc:///a" and owner in ("", "docs"):
         return b'{"contents":[{"uri":"doc:///a","text":"A"}]}'
@@ -22,7 +26,7 @@ async def read(uri: str, owner: str, caller: Caller, talk: Talk) -> bytes:
 
 @pytest.fixture
 def tools(tmp_path_factory: pytest.TempPathFactory) -> FunctionProvider:
-    functions = resource_tools(lambda caller: OWNED, read, lambda name, caller: name == "bare")
+    functions = resource_tools(list_owned, read, lambda name, caller: name == "bare")
     return FunctionProvider("weft", functions, workspace=tmp_path_factory.mktemp("w"), store=MemoryStore())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from clawft.config.follow import ServerFiles
 from clawft.gateway.core import Gateway
 from clawft.gateway.offer.resources import Reader
-from clawft.model import Call, Caller, Kind, Reply, Talk
+from clawft.model import LOCAL, Call, Caller, Kind, Reply, Resource, Talk
 from clawft.store.leftovers import Leftovers
 
 if TYPE_CHECKING:  # a gateway may do without tools of its own
@@ -32,15 +32,23 @@ class OwnTools:
         self._provider = provider
         self._files.waiting_changed = self._offer_start
         provider.add(read_result_tool(leftovers))
-        for function in resource_tools(self._gateway.resources.owned, self._read, self._is_server):
+        for function in resource_tools(self._list_owned, self._read, self._is_server):
             provider.add(function)
 
-    def _read(self, uri: str, server: str, caller: Caller, talk: Talk) -> Awaitable[bytes]:
-        return self._gateway.resources.read(uri, Reader(caller, talk), server)
+    async def _list_owned(self, caller: Caller) -> Iterable[tuple[str, Resource]]:
+        self._gateway.looked()
+        await self._gateway.arrivals.lists(caller)
+        return self._gateway.resources.owned(caller)
+
+    async def _read(self, uri: str, server: str, caller: Caller, talk: Talk) -> bytes:
+        resources = self._gateway.resources
+        await self._gateway.arrivals.servers_unless(lambda: resources.has(uri, caller, server), caller)
+        return await resources.read(uri, Reader(caller, talk), server)
 
     def _is_server(self, name: str, caller: Caller) -> bool:
-        listed = self._gateway.tools.listed(caller)
-        return name in self._files.servers.found or any(entry.origin.server == name for entry in listed)
+        """One that is not there is told of to the person at this machine alone."""
+        own = caller.principal == LOCAL and name in self._files.servers.found
+        return own or self._gateway.resources.reaches(name, caller)
 
     def _offer_start(self) -> None:
         """A tool that asks the person about servers that wait, for as long as there are some."""

@@ -14,7 +14,7 @@ from clawft.provider.function import tool
 
 MAX_LISTED = 1_000
 
-ListOwned = Callable[[Caller], Iterable[tuple[str, Resource]]]
+ListOwned = Callable[[Caller], Awaitable[Iterable[tuple[str, Resource]]]]
 ReadResource = Callable[[str, str, Caller, Talk], Awaitable[bytes]]
 """The whole result, as `resources/read` gives it."""
 IsServer = Callable[[str, Caller], bool]
@@ -43,7 +43,8 @@ def resource_tools(
         server: Annotated[str | None, "the server to ask; all of them if left out"] = None,
     ) -> list[ResourceRow]:
         """List the resources of all servers, or of one."""
-        found = (_row(owner, resource) for owner, resource in list_owned(ctx.caller) if server in (None, owner))
+        owned = await list_owned(ctx.caller)
+        found = (_row(owner, resource) for owner, resource in owned if server in (None, owner))
         rows = list(islice(found, MAX_LISTED))
         if not rows and server is not None and not is_server(server, ctx.caller):
             raise ExecutionFailed(f"there is no server '{server}'", hint="leave `server` out to list them all")

@@ -114,10 +114,14 @@ class Resources:
             said = named.item.view if isinstance(named.item, ForeignTemplate) else named.item
             yield msgspec.structs.replace(said, uri_template=named.uri)
 
-    def has(self, uri: str, caller: Caller) -> bool:
+    def has(self, uri: str, caller: Caller, owner: str = "") -> bool:
         """May somebody have it who is there? Then it is theirs: whoever comes later stands behind them."""
-        whose, native = uris.unwrap(uri) or ("", uri)
+        whose, native = uris.unwrap(uri) or (owner, uri)
         return any(whose in ("", known.owner) for known in self._shared.holders(native, caller))
+
+    def reaches(self, owner: str, caller: Caller) -> bool:
+        """Is there a server, or a provider, of this name for this caller?"""
+        return any(known.owner == owner and self._reaches(known, caller) for known in self._roster.of(caller))
 
     async def read(self, uri: str, by: Reader, owner: str = "") -> bytes:
         """The whole result. By the URI it is listed under; `owner` asks one server or provider only.
