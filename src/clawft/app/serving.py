@@ -58,7 +58,10 @@ async def serve_http(
     proofs = app.logins.proofs if app.settings.auth_issuer else None
     entrance = Entrance(app.settings, app.caller, host, token, proofs)
     served = HttpApp(app.gateway, entrance.access, max_body=app.settings.max_body, rate=app.settings.rate)
-    server = HttpServer(served.serve, limits=Limits(connections=room_for(Limits().connections)))
+    usual = Limits()
+    largest = max(usual.body_bytes, app.settings.max_body)  # beyond it nobody asks the gateway
+    limits = Limits(connections=room_for(usual.connections), body_bytes=largest)
+    server = HttpServer(served.serve, limits=limits)
     await app.begin_serving("gateway")
     bound, bound_port = await server.start(host, port)
     url = f"http://{f'[{bound}]' if ':' in bound else bound}:{bound_port}{ENDPOINT}"
