@@ -1,6 +1,7 @@
 """Calls that outlive their request."""
 
 import asyncio
+import re
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -254,7 +255,9 @@ async def test_tasks_are_bounded_and_those_nobody_answers_make_room(monkeypatch:
         waiting = [(await started(caller, "demo__asks"))["taskId"] for _ in range(2)]
         for task in waiting:
             await until(caller, task, "input_required")
-        assert (await caller.call("demo__job", modern(ABLE)))["error"]["code"] == -32603
+        refused = (await caller.call("demo__job", modern(ABLE)))["error"]
+        assert refused["code"] == -32603
+        assert not re.search(r"\d", refused["message"]), "how many others have is theirs to know"
         monkeypatch.setattr(tasks, "TTL_MS", -1_000)
         assert (await started(caller))["status"] == "working"
         gone = await caller.ask("tasks/get", modern(ABLE, taskId=waiting[0]))

@@ -123,6 +123,13 @@ def test_broken_json_is_a_parse_error(line: bytes) -> None:
 
 
 @requirement("WIRE-06")
+@pytest.mark.parametrize("line", [b"", b" \t"])
+def test_nothing_at_all_is_called_so(line: bytes) -> None:
+    with pytest.raises(ParseError, match="there is no message"):
+        decode(line)
+
+
+@requirement("WIRE-06")
 @pytest.mark.parametrize("line", [b"[" * TOO_DEEP, b'{"jsonrpc":"2.0","id":1,"method":5,"params":' + b"[" * TOO_DEEP])
 def test_what_is_too_deep_is_told_in_our_words(line: bytes) -> None:
     for read in (decode, decode_batch) if line[:1] == b"[" else (decode,):

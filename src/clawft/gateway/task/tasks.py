@@ -222,9 +222,10 @@ class TaskBoard:
         """`wished_ms`: how long the caller wants it kept; it is told how long it is."""
         self._forget_old()
         own = sum(task.caller.principal == caller.principal for task in self._tasks.values())
-        if len(self._tasks) >= MAX_TASKS or own >= MAX_OF_ONE:
-            kept = f"{own} tasks of yours and {len(self._tasks)} of all are kept already"
-            raise Busy(kept, hint="cancel some, or wait until they expire")
+        if own >= MAX_OF_ONE:
+            raise Busy(f"{own} tasks of yours are kept already", hint="wait until some expire")
+        if len(self._tasks) >= MAX_TASKS:
+            raise Busy("as many tasks as there is room for are kept already", hint="wait until some expire")
         task = Task(caller, tool, self._tell, known, wished_ms)
         self._tasks[task.id] = task
         task.work = asyncio.get_running_loop().create_task(self._work(task, run), name=f"task {task.id}")

@@ -62,7 +62,7 @@ def decode(line: bytes) -> Message:
     except msgspec.DecodeError as wrong:
         mended = replace_lone_surrogates(line)
         if mended is None:
-            raise ParseError(str(wrong)) from None
+            raise ParseError(str(wrong) if line.strip() else "there is no message: nothing was sent") from None
         return _with_its_own_id(decode(mended), line)
     except RecursionError:
         raise too_deep() from None
