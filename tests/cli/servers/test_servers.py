@@ -432,12 +432,30 @@ def test_a_server_without_a_list_of_tools_is_said_to_have_none(run: Any, tmp_pat
     assert f"left out  {told}" in run("servers", "test", "empty").out
 
 
+@requirement("MGR-19", "POOL-22")
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="no sandbox to be held by")
+def test_one_of_a_workspace_is_tested_in_the_sandbox_it_has_when_it_is_served(
+    run: Any, workspace: Path, tmp_path: Path
+) -> None:
+    """What its command line names outside is not for it: whoever wrote the file could name anything."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    script = workspace / "theirs.py"
+    script.write_text("import pathlib, sys\npathlib.Path(sys.argv[1], 'mark').write_text('x')\n")
+    entry = {"command": PYTHON, "args": [str(script), str(outside)]}
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": entry}}))
+    assert run("approvals", "grant", "theirs").code == 0
+    assert run("servers", "test", "theirs").code == 1
+    assert not (outside / "mark").exists()
+
+
 @requirement("MGR-19")
 def test_test_fails_with_the_reason(run: Any) -> None:
     given = ("--mcp-config", config(bad=["--crash", "--say", "no key"]))
     done = run("servers", "test", "bad", *given)
     assert (done.code, done.out) == (1, "")
     assert "no key" in done.err
+    assert "hint: weft servers status bad --mcp-config … --mcp-debug shows what it does" in done.err
     told = run("servers", "test", "bad", "--json", *given)
     assert (told.code, told.json["ok"], told.json["name"], told.json["hint"] != "") == (1, False, "bad", True)
     assert "no key" in told.json["error"]

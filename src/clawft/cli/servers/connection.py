@@ -83,7 +83,8 @@ def _gives_no_answer(spec: UpstreamSpec, words: str) -> NotConnected:
 
 
 def debugging(spec: UpstreamSpec) -> str:
-    return f"weft servers status {spec.name} --mcp-debug shows what it does"
+    given = " --mcp-config …" if spec.scope == "command line" else ""
+    return f"weft servers status {spec.name}{given} --mcp-debug shows what it does"
 
 
 def outcome(pool: Pool, spec: UpstreamSpec) -> tuple[ServerStatus, dict[str, int]]:

@@ -28,8 +28,9 @@ def found_of(options: Options) -> FoundServer:
 
 
 def spec_to_start(options: Options) -> UpstreamSpec:
-    """The server by its name. Raises what is wrong with it, or ServerNotFound."""
-    return msgspec.structs.replace(found_to_start(options).spec, enabled=True)
+    """The server by its name, as whoever serves starts it. Raises what is wrong with it, or ServerNotFound."""
+    found = found_to_start(options)
+    return msgspec.structs.replace(found.spec, enabled=True, scope=found.scope.value)
 
 
 def found_to_start(options: Options) -> FoundServer:
