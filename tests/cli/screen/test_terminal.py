@@ -216,7 +216,7 @@ def test_names_of_approved_tools_are_whole_at_80_columns(at_terminal: Any, run: 
     also = ("--also", str(workspace / "also.json"))
     assert run("servers", "add", "theirs", "--", sys.executable, str(TINY), *also).code == 0
     assert run("approvals", "grant", "theirs", "get-*", "--days", "30").code == 0
-    assert "  get-resource-reference  approved  " in COLOUR.sub("", at_terminal("approvals", "list"))
+    assert "theirs get-resource-reference  approved  " in COLOUR.sub("", at_terminal("approvals", "list"))
 
 
 @requirement("AGENT-14", "MGR-19")
@@ -454,3 +454,17 @@ def test_the_next_command_is_in_one_piece_however_narrow_it_is(
         ["weft approvals grant a-name-that-is-long"],
         ["weft approvals grant a-name-that-is-long", str(workspace)],
     )
+
+
+@requirement("POOL-20", "AGENT-14")
+@pytest.mark.parametrize("columns", [40, 60, 100])
+def test_what_is_approved_is_named_whole(at_terminal: Any, home: Path, columns: int) -> None:
+    """It is typed to take it back, and two names that begin alike would be the same."""
+    names = ["list_directory", "list_directory_with_sizes", "list_directory_with_sizes_and_owners"]
+    approvals = [{"server": "files", "tool": name, "pin": "sha256:0", "granted": 0.0} for name in names]
+    (home / "approvals.json").write_text(json.dumps({"version": 1, "approvals": approvals}))
+    (home / "approvals.json").chmod(0o600)
+    said = COLOUR.sub("", at_terminal("approvals", "list", columns=columns))
+    squeezed = re.sub(r"\s", "", said)
+    assert [f"files{name}" in squeezed for name in names] == [True] * len(names)
+    assert max(map(len, said.splitlines())) <= columns

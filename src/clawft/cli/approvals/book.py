@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from clawft.cli.screen import one_line
 from clawft.config.places import home_folder
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, quoted
 from clawft.guard.approval.book import Approvals, read
 
 NOTHING_APPROVED = "nothing is approved yet; tools of untrusted servers ask when they are first called"
@@ -13,7 +14,11 @@ class NothingApproved(ClawftError):
     blame = "the caller"
 
 
-def nothing_approved(server: str) -> NothingApproved:
+def nothing_approved(server: str, tool: str | None = None) -> NothingApproved:
+    """Of the server, or of this tool of it."""
+    if tool is not None and any(each.server == server for each in book().all()):
+        what = one_line(f"{tool} of {server}")
+        return NothingApproved(f"{what} is not approved", hint=f"weft approvals list {quoted(server)}")
     return NothingApproved(f"nothing of {server} is approved", hint="weft approvals list")
 
 

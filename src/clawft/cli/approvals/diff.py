@@ -32,7 +32,7 @@ Change = dict[str, Any]
 def run(options: Options) -> int:
     chosen = [each for each in book().all() if _is_chosen(each, options)]
     if not chosen and options.server:
-        raise nothing_approved(options.server)
+        raise nothing_approved(options.server, options.tool)
     seen = [*_launches([each for each in chosen if not each.tool], options), *_tools(chosen, options)]
     changes = [change for each, now in seen for change in _compared(each, now)]
     if options.json:

@@ -16,7 +16,7 @@ from clawft.cli.approvals.book import book, nothing_approved
 from clawft.cli.parser import Options
 from clawft.cli.screen import counted, tell
 from clawft.config.places import expanded
-from clawft.errors import quoted
+from clawft.errors import ClawftError, quoted
 from clawft.guard.approval.book import write_out
 from clawft.policy.approval import ANYONE, Approval, is_live
 from clawft.store.home import write_private
@@ -43,10 +43,14 @@ def run(options: Options) -> int:
 
 def _write(path: Path, text: bytes) -> None:
     """Whole or not at all, and for this person only: it says what they trust. A link is replaced, not followed."""
-    if path.is_relative_to("/dev") or (path.exists() and not path.is_file()):  # a device, or somebody's pipe
-        path.write_bytes(text)
-    else:
-        write_private(path, text)
+    try:
+        if path.is_relative_to("/dev") or (path.exists() and not path.is_file()):  # a device, or somebody's pipe
+            path.write_bytes(text)
+        else:
+            write_private(path, text)
+    except OSError as failed:
+        why = f"{path} cannot be written: {failed.strerror}"
+        raise ClawftError(why, hint="name a file in a folder of yours: --output FILE") from None
 
 
 def _travels(each: Approval, workspace: str, options: Options) -> bool:

@@ -11,7 +11,7 @@ import msgspec
 
 from clawft.cli.approvals.book import book
 from clawft.cli.approvals.export import HERE
-from clawft.cli.approvals.rows import cells_of, described
+from clawft.cli.approvals.rows import described, table
 from clawft.cli.parser import Options
 from clawft.cli.screen import print_table, tell
 from clawft.cli.screen.document import print_json
@@ -21,12 +21,14 @@ from clawft.guard.approval.book import MAX_FILE_BYTES, parse
 from clawft.policy.approval import ANYONE, Approval, approved_text
 from clawft.policy.pin import pin
 
+STDIN = "-"
 ANOTHER = "import what `weft approvals export --output FILE` wrote elsewhere, as it is; ask for a new one"
 
 
 def run(options: Options) -> int:
     """What this person does not have yet, or has in another form."""
-    told = [_genuine(each, options.file) for each in _read(options.file)]
+    file = "stdin" if options.file == STDIN else options.file
+    told = [_genuine(each, file) for each in parse(_content(options.file), file, hint=ANOTHER)]
     coming = [_here(each, options) for each in told if _may_come(each, options)]
     found = {each.key: each for each in coming}.values()  # of two about one thing the later counts
     known = book()
@@ -40,7 +42,7 @@ def run(options: Options) -> int:
         return 0
     if rows:
         head = ("SERVER", "TOOL", "STATE", "EXPIRES", "HOLDS FOR")
-        print_table(head, [cells_of(row, head) for row in rows])
+        print_table(*table(rows, head))
     written = " (nothing was written)" if options.dry_run else ""
     tell(f"approvals{written}: {len(new)} new, {len(found) - len(new)} there already")
     if len(coming) < len(told):
@@ -54,13 +56,12 @@ def _may_come(each: Approval, options: Options) -> bool:
     return is_here and each.principal == ANYONE and (bool(each.tool) or (options.launches and each.workspace == HERE))
 
 
-def _read(file: str) -> tuple[Approval, ...]:
+def _content(file: str) -> bytes:
     try:
-        with nullcontext(sys.stdin.buffer) if file == "-" else expanded(file).open("rb") as source:
-            content = source.read(MAX_FILE_BYTES + 1)
+        with nullcontext(sys.stdin.buffer) if file == STDIN else expanded(file).open("rb") as source:
+            return source.read(MAX_FILE_BYTES + 1)
     except OSError as failed:
         raise ConfigUnreadable(f"{file} cannot be read: {failed.strerror}", hint="weft approvals export") from None
-    return parse(content, file, hint=ANOTHER)
 
 
 def _genuine(each: Approval, file: str) -> Approval:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from clawft.cli.approvals.book import NOTHING_APPROVED, book
-from clawft.cli.approvals.rows import cells_of, described
+from clawft.cli.approvals.rows import described, table
 from clawft.cli.approvals.waiting import unknown, waiting_servers, waits
 from clawft.cli.house.sources import sources
 from clawft.cli.parser import Options
@@ -24,7 +24,7 @@ def run(options: Options) -> int:
         return 0
     if rows:
         head = ("SERVER", "TOOL", "STATE", "GRANTED", "EXPIRES", "HOLDS FOR")
-        print_table(head, [cells_of(row, head) for row in rows])
+        print_table(*table(rows, head))
     elif not waiting:
         tell(_nothing(options))
     for each in told:

@@ -48,6 +48,14 @@ def _moment(when: float) -> str:
         return f"second {when:.3g}"
 
 
+def table(rows: Sequence[Mapping[str, Any]], head: Sequence[str]) -> tuple[Sequence[str], list[Sequence[str]]]:
+    """Head and cells. At a terminal server and tool are one name, as `approvals revoke` takes it: that is never cut."""
+    shown: list[Sequence[str]] = [cells_of(row, head) for row in rows]
+    if not width():
+        return head, shown
+    return (" ".join(head[:2]), *head[2:]), [(" ".join(each[:2]), *each[2:]) for each in shown]
+
+
 def cells_of(row: Mapping[str, Any], head: Sequence[str]) -> list[str]:
     """What stands in a table below this head. At a terminal a moment is a day, so that names of tools have room."""
     texts = {key: str(row[key.lower().replace(" ", "_")]) for key in head}
