@@ -275,6 +275,20 @@ def test_our_own_files_are_strict(files: Files, text: str, line: int, said: str)
 
 @requirement("CONF-13")
 @pytest.mark.parametrize(
+    ("key", "written", "meant"),
+    [
+        ("timeout_ms", '"3000"', "timeout_ms = 3000"),
+        ("args", '"--port 3"', 'args = ["--port", "3"]'),
+        ("env", "{ A = 1 }", 'A = "1"'),
+    ],
+)
+def test_a_common_slip_is_told_with_what_was_meant(files: Files, key: str, written: str, meant: str) -> None:
+    files.user("bad", f'command = "/x"\n{key} = {written}\n')
+    assert files.discover().refused["bad"].error.hint == f"write {meant}"
+
+
+@requirement("CONF-13")
+@pytest.mark.parametrize(
     ("text", "line", "element"),
     [
         ('command = "/x"\n[sandbox]\nread = ["."]\nwrite = ["a", 5]\n', 4, "sandbox.write[1]"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -100,9 +100,24 @@ def _explain(said: str, table: object, document: TomlDocument, path: tuple[str, 
     if not key:
         return InvalidConfig(f"{origin}: a server is a table", hint=f"known keys: {', '.join(KEYS)}")
     said = said.partition(" - at")[0]
-    slip = _quoted_member(members(table).get(key)) if key in ("env", "headers") else ""
-    hint = slip or (f"{key}{inside}: {said}" if inside else said)
+    hint = _slip(key, members(table).get(key)) or (f"{key}{inside}: {said}" if inside else said)
     return InvalidConfig(f"{origin}: {key} must be {WORDS[key]}", hint=hint)
+
+
+def _slip(key: str, told: object) -> str:
+    """What was meant by a common one, or nothing: a number in quotes, arguments in one text."""
+    if key in ("env", "headers"):
+        return _quoted_member(told)
+    if not isinstance(told, str):
+        return ""
+    if key == "args":
+        return f"write args = {listed(told.split())}"
+    return f"write {key} = {told}" if told.isdecimal() else ""
+
+
+def listed(words: Sequence[str]) -> str:
+    """As a list of TOML."""
+    return f"[{', '.join(msgspec.json.encode(word).decode() for word in words)}]"
 
 
 def _quoted_member(told: object) -> str:

@@ -141,6 +141,12 @@ def test_check_and_doctor_see_what_cannot_start(run: Any, home: Path, workspace:
         told = run(*words).out
         assert f"lost.toml:1: lost: it is to run in {workspace}/not/there, which is no folder" in told
         assert "lost: /bin/sh" not in told
+    (folder / "gone.toml").write_text('command = "/no/program"\n')
+    (folder / "line.toml").write_text('command = "/bin/sh -c"\nargs = ["echo"]\n')
+    for words in (("config", "check"), ("doctor",)):
+        told = run(*words).out
+        assert "gone.toml:1: gone: /no/program is not there" in told
+        assert 'write command = "/bin/sh" and args = ["-c", "echo"]' in told
     (folder / "odd.toml").write_text('command = "/bin/sh"\nenv = { K = "secret://env/" }\n')
     for words in (("config", "check"), ("doctor",)):
         told = run(*words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from clawft.cli.config.warnings import warnings_of
+from clawft.cli.config.warnings import missing_program, warnings_of
 from clawft.cli.parser import Options
 from clawft.cli.screen import paint, safe
 from clawft.cli.screen.document import print_json
@@ -29,6 +29,7 @@ def run(options: Options) -> int:
         found += [each.error for each in servers.refused.values()]
         named = (*servers.found.values(), *servers.waiting.values())
         warned = [*_unread(told.home), *(warning for each in named for warning in warnings_of(each))]
+        warned += [missing for each in named if (missing := missing_program(each))]
         warned += [(problem, "it is skipped: correct delegation.rules") for problem in _wrong_rules(told)]
     told_of = [("fail", each.message, each.hint) for each in found] + [("warn", *each) for each in warned]
     said = [(level, clipped(message, MAX_SAID), clipped(hint, MAX_SAID)) for level, message, hint in told_of]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from clawft.config.cleared_entry import left_open, unfilled
+from clawft.config.entry import listed
 from clawft.config.layers import FoundServer
 from clawft.config.secrecy import told_in_clear
 from clawft.config.servers import named_twice
@@ -29,6 +31,17 @@ def warnings_of(found: FoundServer) -> list[tuple[str, str]]:
         *((f"{where}: {said}", "give it by a variable: env") for said in unfilled(found.spec.args)),
         *((f"{where}: {said}", "write secret://env/NAME, and export NAME=…") for said in left_open(values)),
     ]
+
+
+def missing_program(found: FoundServer) -> tuple[str, str] | None:
+    """What it is to start and is not there, and what to write instead. It may be installed later."""
+    spec = found.spec
+    if not (spec.enabled and spec.command) or shutil.which(spec.command):
+        return None
+    program, *words = spec.command.split()
+    is_line = bool(words) and shutil.which(program) is not None
+    hint = f'write command = "{program}" and args = {listed([*words, *spec.args])}' if is_line else ""
+    return f"{found.origin}: {spec.name}: {spec.command} is not there", hint or "install it, or correct it"
 
 
 def lacks_folder(found: FoundServer) -> bool:

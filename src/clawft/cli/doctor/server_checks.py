@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from clawft.app import App
-from clawft.cli.config.warnings import lacks_folder, warnings_of
+from clawft.cli.config.warnings import lacks_folder, missing_program, warnings_of
 from clawft.cli.doctor.checks import DoctorFinding, fail, ok, warn
 from clawft.config.layers import FoundServer
 from clawft.config.servers import waits
@@ -42,9 +41,9 @@ def _variables(found: FoundServer) -> Iterator[DoctorFinding]:
 
 def _program(found: FoundServer) -> DoctorFinding:
     """Does what it starts exist? An address is not asked; `weft servers test` does that."""
+    if missing := missing_program(found):
+        return fail("servers", *missing)
     spec = found.spec
-    if spec.command and shutil.which(spec.command) is None:
-        return fail("servers", f"{found.origin}: {spec.name}: {spec.command} is not there", "install it, or correct it")
     return ok(
         "servers", f"{spec.name}: {spec.command or mask_url(spec.url)}; weft servers test {spec.name} connects to it"
     )
