@@ -94,7 +94,10 @@ async def find_server(web: Web, issuer: str, by: By = "browser") -> AuthServer:
             if by != "program":
                 _check_pages(server, web)
             return server
-    raise LoginFailed(f"{place_of(issuer)} has no metadata of an authorization server", hint="is it the right address?")
+    raise LoginFailed(
+        f"{place_of(issuer)} has no metadata of an authorization server",
+        hint="is it the right address? If it wants a key and no login, write that into its `headers`",
+    )
 
 
 def server_places(issuer: str) -> list[str]:

@@ -233,6 +233,13 @@ async def test_a_wrong_name_says_what_to_do(home: Path, words: list[str], hint: 
     assert hint in said
 
 
+async def test_an_address_is_no_name_of_a_login(home: Path) -> None:
+    code, said = await weft_says(home, "auth", "login", "https://mcp.example.com/mcp")
+    assert code == 2
+    assert "https://mcp.example.com/mcp is an address, and a login has a name" in said
+    assert "weft servers add NAME https://mcp.example.com/mcp, then weft auth login NAME" in said
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -618,6 +618,8 @@ def test_a_page_for_people_is_not_shown_as_the_reason() -> None:
     page = refusal("http://x/", 404, b"\n<!DOCTYPE html><title>Not found</title>")
     assert page.message == "http://x/ answered with status 404: a web page, and no message"
     assert "/mcp" in page.hint
+    assert refusal("http://x/", 429, b"<html>").hint == "it was asked too often: try again later"
+    assert "`headers`" in refusal("http://x/", 403, b"<html>").hint
     assert refusal("http://x/", 500, b"out\n of  order").message == "http://x/ answered with status 500: out of order"
     assert refusal("http://x/", 410, b"").message == "http://x/ answered with status 410"
 

@@ -50,7 +50,7 @@ def forgotten(url: str) -> SessionLost:
 def refusal(url: str, status: int, body: bytes) -> LinkRefused:
     """A page is for people: its beginning would tell nobody what is wrong."""
     if is_page(body):
-        said, hint = _PAGE, _PAGE_HINT
+        said, hint = _PAGE, _HINTS.get(status, _PAGE_HINT)
     else:
         said, hint = " ".join(body[:EXCERPT].decode(errors="replace").split()), ""
     told = f"{url} answered with status {status}"
@@ -84,6 +84,11 @@ def is_page(body: bytes) -> bool:
     return body.lstrip()[:1] == b"<"
 
 
+_HINTS = {
+    403: "it refuses us: is the key in its `headers` right, and meant for this address?",
+    429: "it was asked too often: try again later",
+    **dict.fromkeys((502, 503, 504), "what stands before it does not reach it: try again later"),
+}
 _PAGE, _PAGE_HINT = "a web page, and no message", "is this the address of an MCP server? Many end in /mcp"
 
 
