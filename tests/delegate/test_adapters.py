@@ -30,7 +30,7 @@ from clawft.delegate.turns import (
     ToolResults,
     ToolSpec,
 )
-from clawft.errors import DelegationFailed
+from clawft.errors import DelegationFailed, ModelFailed
 from tests import peers
 from tests.delegate.support import CONTEXT, Listener, gateway, scripted_api
 from tests.requirements import requirement
@@ -287,6 +287,16 @@ async def test_the_same_script_on_an_api_that_is_not_ours(make: Make, tmp_path: 
         outcome = await looped(make(url), listener)
     assert (outcome.state, outcome.text, outcome.spent.turns, outcome.calls) == (RunEnd.DONE, "It said hi.", 2, 3)
     assert sorted(called.verdict for called in listener.of(CallEnded)) == ["error", "not_found", "ok"]
+
+
+async def test_an_address_where_nobody_is_is_named(make: Make) -> None:
+    async with refusing_with("") as (url, _):
+        pass  # and it is gone
+    model = make(url)
+    with pytest.raises(ModelFailed) as failed:
+        await model.answer(ModelRequest([TaskText("say hi")]), lambda text: None)
+    await model.close()
+    assert failed.value.hint == f"is {url} right, and the network there?"
 
 
 @asynccontextmanager

@@ -1,5 +1,6 @@
 """Transcripts: whole after every line, private, and good to go on from."""
 
+import errno
 import os
 import stat
 import sys
@@ -21,6 +22,7 @@ from clawft.delegate.turns import (
     ToolUse,
 )
 from clawft.errors import Busy, InvalidConfig
+from tests.requirements import requirement
 
 HISTORY: list[HistoryEntry] = [
     TaskText("do it"),
@@ -34,6 +36,10 @@ HISTORY: list[HistoryEntry] = [
     ),
     ToolResults((ToolResult("1", "fine"),)),
 ]
+
+
+def full(descriptor: int, content: bytes) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def kept(folder: Path) -> Transcript:
@@ -117,3 +123,13 @@ def test_old_ones_make_room(tmp_path: Path) -> None:
     Transcript.begin(tmp_path, {}).close()
     assert len(list(tmp_path.iterdir())) == MAX_KEPT
     assert not (tmp_path / "20200000.jsonl").exists()
+
+
+@requirement("AGENT-14")
+def test_a_disk_that_is_full_is_told_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    transcript = kept(tmp_path)
+    monkeypatch.setattr("clawft.delegate.transcript.write_all", full)
+    with pytest.raises(OSError, match="No space left") as failed:
+        transcript.keep(TaskText("more"))
+    transcript.close()
+    assert failed.value.filename == str(transcript.file)

@@ -26,7 +26,7 @@ from clawft.delegate.prompt import ConnectedServer, system_prompt
 from clawft.delegate.rules import Decision
 from clawft.delegate.toolbox import filter_tools, spec_of
 from clawft.delegate.turns import HistoryEntry, Model, TaskText
-from clawft.errors import ClawftError, DelegationFailed
+from clawft.errors import ClawftError, DelegationFailed, nearest
 from clawft.model import Caller, Capabilities, Era, Grant, LogLevel, Question, SilentTalk, Talk
 from clawft.policy.delegation import DelegationConfig, Target
 
@@ -206,6 +206,7 @@ class Delegator:
         return LocalModel(
             lambda query, limit: self._host.gateway.tools.search(caller, query, limit),
             lambda name: self._host.gateway.tools.find_visible(name, caller) is not None,
+            lambda name: nearest(name, [entry.name for entry in self._host.gateway.tools.visible(caller)]),
             job.why,
             {target.value: fault for target, fault in lacking.items()},
         )

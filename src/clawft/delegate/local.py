@@ -13,9 +13,13 @@ from clawft.delegate.turns import ModelAnswer, ModelRequest, Say, StopReason, Ta
 from clawft.errors import ModelFailed
 
 SUGGESTED = 5
+DESCRIBED = 120
+"""Characters of what a suggested tool does: a line of it."""
 
 Search = Callable[[str, int], Sequence[CatalogEntry]]
 Knows = Callable[[str], bool]
+NearestTool = Callable[[str], str]
+"""The name that somebody probably meant, or nothing."""
 
 
 class LocalModel:
@@ -23,10 +27,11 @@ class LocalModel:
 
     name = "local"
 
-    def __init__(self, search: Search, knows: Knows, why: str, missing: Mapping[str, str]) -> None:
+    def __init__(self, search: Search, knows: Knows, near: NearestTool, why: str, missing: Mapping[str, str]) -> None:
         """`why` the task is here; `missing`: why each of the others cannot take one."""
         self._search = search
         self._knows = knows
+        self._near = near
         self._why = why
         self._missing = missing
 
@@ -48,6 +53,10 @@ class LocalModel:
             f"this task stays local ({self._why}), and here no model works on it",
             *map(": ".join, self._missing.items()),
         ]
+        name = task.strip().partition(" ")[0]
+        meant = self._near(name) if "__" in name and not self._knows(name) else ""
+        if meant:
+            return "\n".join([*lines, f"{name} is no tool; did you mean {meant}?"])
         found = self._search(task, SUGGESTED)
         if found:
             lines += ["these tools may help; call one with `weft agent -p 'NAME key=value'`:"]
@@ -59,7 +68,8 @@ class LocalModel:
 
 
 def _first_line(entry: CatalogEntry) -> str:
-    return entry.tool.description.strip().partition("\n")[0]
+    line = entry.tool.description.strip().partition("\n")[0]
+    return line if len(line) <= DESCRIBED else f"{line[: DESCRIBED - 1].rstrip()}…"
 
 
 def _answer_with(text: str, say: Say) -> ModelAnswer:

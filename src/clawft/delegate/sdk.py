@@ -53,7 +53,7 @@ class Failures:
             return self._refused(broken, status)
         if isinstance(broken, _ODD):
             return self.none_of_this_api(f"{type(broken).__name__}: {broken}")
-        return ModelFailed(f"{self._who}: {self._without_key(_reason(broken))}", passing=True, hint=_UNREACHED)
+        return ModelFailed(f"{self._who}: {self._without_key(_reason(broken))}", passing=True, hint=_unreached(broken))
 
     def broken_off(self, said: str = "") -> ModelFailed:
         """`said`: the server's own reason, if it gave one."""
@@ -82,7 +82,6 @@ class Failures:
 
 _ODD = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
 """What comes of reading an answer that has another form."""
-_UNREACHED = "is the address right, and the network there?"
 _ANOTHER = "is the address right? It must lead to a server of this API"
 _LATER = "try again later, or ask another model"
 _HINTS = {
@@ -91,6 +90,17 @@ _HINTS = {
     FORBIDDEN: "this key may not use that model",
     NOT_FOUND: "is the model's name right, and the address?",
 }
+
+
+def _unreached(broken: Exception) -> str:
+    """Which address it was, where the library tells: a person may have configured several."""
+    failed: Any = broken
+    try:
+        url = failed.request.url
+        place = f"{url.scheme}://{url.netloc.decode()}"
+    except (AttributeError, RuntimeError):  # it was never sent
+        place = "the address"
+    return f"is {place} right, and the network there?"
 
 
 def _reason(broken: Exception) -> str:

@@ -66,7 +66,11 @@ class Transcript:
         return begun
 
     def keep(self, line: TranscriptStart | HistoryEntry | Outcome) -> None:
-        write_all(self._descriptor, msgspec.json.encode(line) + b"\n")
+        """Raises OSError, which names the file: it is another disk than that of the output that is full."""
+        try:
+            write_all(self._descriptor, msgspec.json.encode(line) + b"\n")
+        except OSError as failed:
+            raise OSError(failed.errno, failed.strerror, str(self.file)) from None
 
     def close(self) -> None:
         os.close(self._descriptor)

@@ -224,6 +224,13 @@ def test_without_anything_it_says_what_is_missing_and_what_helps(run: Any) -> No
         assert said in done.err
 
 
+def test_a_misspelt_call_names_the_tool_that_was_meant(run: Any) -> None:
+    done = run("agent", "-p", "file__raed path=note.txt")
+    assert done.code == 1
+    assert "file__raed is no tool; did you mean file__read?" in done.err
+    assert "these tools may help" not in done.err
+
+
 def test_a_task_that_is_a_call_needs_no_model(run: Any, workspace: Path) -> None:
     (workspace / "note.txt").write_text("hello\n")
     done = run("agent", "--quiet", "-p", "file__read path=note.txt")
