@@ -373,10 +373,14 @@ CLOSE_ENOUGH = 0.6
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word somebody probably meant, or nothing if none is close."""
+    """The known word somebody probably meant, or nothing if none is close: `path` for the one that is `target_path`."""
     import difflib  # only for those who misspelled something
 
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=CLOSE_ENOUGH)
+    names = list(known)
+    holding = [name for name in names if word and word in name.split("_")]
+    if len(holding) == 1:
+        return holding[0]
+    near = difflib.get_close_matches(word, names, n=1, cutoff=CLOSE_ENOUGH)
     return near[0] if near else ""
 
 

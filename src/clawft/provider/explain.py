@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from clawft.errors import InvalidArguments
+from clawft.errors import InvalidArguments, did_you_mean
 
 MAX_NAMED = 5
 """More wrong names than this are not listed."""
@@ -65,11 +65,8 @@ def _name_complaints(raw: bytes, schema: Mapping[str, Any]) -> list[str]:
 
 
 def _unknown(name: str, known: Iterable[str]) -> str:
-    import difflib  # only where somebody mistyped: not worth its import at start
-
     name = name[:MAX_NAME_CHARS]
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"unknown argument '{name}'" + (f", did you mean '{near[0]}'?" if near else "")
+    return f"unknown argument '{name}'{did_you_mean(name, known)}"
 
 
 def _translate(problem: Exception) -> str:

@@ -448,6 +448,12 @@ async def test_a_short_text_stands_beside_the_structure(tools: Tools, repo: Path
     done = await tools.whole("log", repo_path="r")
     assert done.content[0]["text"].splitlines()[0] == "2 commits"
     assert done.content[0]["text"].splitlines()[1].endswith(f"{NAME}: second")
+    done = await tools.whole("log", repo_path="r", max_count=1)
+    assert done.content[0]["text"].splitlines()[0] == "1 commit"
+    done = await tools.whole("git_branch", repo_path="r")
+    assert done.content[0]["text"].splitlines()[0] == "1 branch"
+    done = await tools.whole("git_show", repo_path="r")
+    assert "\n1 file changed, +1 -0\n" in done.content[0]["text"]
 
 
 @requirement("GIT-01")

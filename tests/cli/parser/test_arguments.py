@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from clawft.cli.parser import WrongUsage
 from clawft.cli.parser.arguments import arguments, kinds_of
+from clawft.errors import nearest
 from tests.requirements import requirement
 
 SCHEMA: dict[str, Any] = {
@@ -90,6 +91,13 @@ def test_a_wrong_value_says_what_it_must_be(pair: str, said: str) -> None:
         read(pair)
     assert said in wrong.value.message
     assert wrong.value.hint
+
+
+@requirement("PROV-23")
+def test_a_word_of_one_name_alone_is_taken_for_that_name() -> None:
+    assert nearest("path", ["url", "target_path", "branch", "depth"]) == "target_path"
+    assert nearest("pth", ["target_path", "path"]) == "path"
+    assert nearest("", ["target__path"]) == ""
 
 
 @requirement("PROV-23")

@@ -109,6 +109,7 @@ def test_show_tells_arguments_and_names(run: Any) -> None:
     path = next(line for line in done.out.splitlines() if line.startswith("path"))
     assert path.split()[:3] == ["path", "string", "yes"]
     assert "mcp__file__read" in done.out
+    assert "only files whose name or path matches" in run("tools", "show", "file__search").out  # though it may be null
     assert run("tools", "show", "file__read", "--json").json["inputSchema"]["required"] == ["path"]
 
 

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.file_names import unescaped_bytes
 from clawft.builtin.git import words
 from clawft.builtin.git.log import commit_of, head_of
-from clawft.builtin.git.page import lines_of
+from clawft.builtin.git.page import counted, lines_of
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.staging import line_of_embedded, stage
 from clawft.builtin.recipe import recipe
@@ -26,7 +26,7 @@ class PathsResult(Struct, frozen=True, omit_defaults=True):
     """Repositories in this one that are new in it: of each only the commit it is at is staged, no file."""
 
     def text(self) -> str:
-        head = "1 path" if len(self.paths) == 1 else f"{len(self.paths)} paths"
+        head = counted(len(self.paths), "path")
         return lines_of("\n".join([head, *line_of_embedded(self.embedded)]), self.paths, None)
 
 

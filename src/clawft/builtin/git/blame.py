@@ -14,7 +14,7 @@ from clawft.builtin.file_names import unescaped_name
 from clawft.builtin.git import words
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.log import UNKNOWN, commit_of
-from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of, shorten
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, counted, fitting, lines_of, offset_of, shorten
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
@@ -40,7 +40,7 @@ class BlameResult(Struct, frozen=True, omit_defaults=True):
         lines = [
             f"{each.line_number} {each.commit_id[:12]} {each.author}: {each.content[:120]}" for each in self.result
         ]
-        return lines_of(f"{len(lines)} lines", lines, self.next_cursor)
+        return lines_of(counted(len(lines), "line"), lines, self.next_cursor)
 
 
 @recipe(alias="git_blame", title="Git blame", read_only=True, idempotent=True, open_world=False)

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
-from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, counted, lines_of, offset_of, page
 from clawft.builtin.git.reading import decoded, records, understood
 from clawft.builtin.git.repo import Git, RepoPath
 from clawft.builtin.recipe import recipe
@@ -22,7 +22,7 @@ class BranchResult(Struct, frozen=True, omit_defaults=True):
 
     def text(self) -> str:
         lines = [f"{'*' if name == self.current else ' '} {name}" for name in self.result]
-        return lines_of(f"{len(lines)} branches" if lines else "no branches", lines, self.next_cursor)
+        return lines_of(counted(len(lines), "branch", "branches") if lines else "no branches", lines, self.next_cursor)
 
 
 @recipe(alias="git_branch", title="Git branches", read_only=True, idempotent=True, open_world=False)

@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from clawft.builtin.file_names import escaped_bytes
-from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, shorten
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, counted, lines_of, offset_of, page, shorten
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.settings import BOUNDS
@@ -44,7 +44,7 @@ class ConflictsResult(Struct, frozen=True, omit_defaults=True):
 
     def text(self) -> str:
         lines = [f"{each.path}: {each.kind()}" for each in self.result]
-        head = f"{len(lines)} conflicts" if lines else "no conflicts"
+        head = counted(len(lines), "conflict") if lines else "no conflicts"
         return lines_of(f"{head}{f' of a {self.state}' if self.state else ''}", lines, self.next_cursor)
 
 

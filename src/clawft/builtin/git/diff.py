@@ -14,7 +14,7 @@ from clawft.builtin.git.diff_cursor import DiffCursor, DiffStart, DiffTotals, cu
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.hunks import Hunk
 from clawft.builtin.git.log import empty_tree, head_of
-from clawft.builtin.git.page import Limit, NextCursor, fitting, lines_of
+from clawft.builtin.git.page import Limit, NextCursor, counted, fitting, lines_of
 from clawft.builtin.git.patch import DiffReading, DiffSlice, FileDiff
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
@@ -61,7 +61,7 @@ class DiffResult(Struct, frozen=True, omit_defaults=True):
     next_cursor: NextCursor = None
 
     def text(self) -> str:
-        head = f"{self.files} files changed, +{self.additions} -{self.deletions}"
+        head = f"{counted(self.files, 'file')} changed, +{self.additions} -{self.deletions}"
         return lines_of(head, [line_of(each) for each in self.result], self.next_cursor)
 
 

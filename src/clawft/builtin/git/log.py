@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.file_names import unescaped_name
 from clawft.builtin.git import words
 from clawft.builtin.git.failure import failed
-from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, no_cursor, shorten
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, counted, fitting, lines_of, no_cursor, shorten
 from clawft.builtin.git.reading import decoded, records
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
@@ -40,7 +40,7 @@ class LogResult(Struct, frozen=True, omit_defaults=True):
 
     def text(self) -> str:
         lines = [f"{each.oid[:12]} {each.author}: {each.message.partition(chr(10))[0]}" for each in self.result]
-        return lines_of(f"{len(lines)} commits" if lines else "no commits", lines, self.next_cursor)
+        return lines_of(counted(len(lines), "commit") if lines else "no commits", lines, self.next_cursor)
 
 
 @recipe(alias="git_log", title="Git log", read_only=True, idempotent=True, open_world=False)

@@ -60,6 +60,11 @@ def shorten(line: str, most: int = BOUNDS.line_chars) -> str:
     return line if len(line) <= most else f"{line[:most]} [… {len(line) - most} more characters]"
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 commit`, `2 commits`."""
+    return f"{number} {one if number == 1 else many or f'{one}s'}"
+
+
 def lines_of(head: str, lines: Sequence[str], next_cursor: str | None) -> str:
     """The short text beside a structured result."""
     shown = [head, *lines[: BOUNDS.shown_lines]]

@@ -11,7 +11,7 @@ from clawft.builtin.git.clone import local_source
 from clawft.builtin.git.destructive_grant import ensure_granted
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.hostile_config import GitWork, untrusted
-from clawft.builtin.git.page import lines_of
+from clawft.builtin.git.page import counted, lines_of
 from clawft.builtin.git.progress import GitProgress
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
@@ -37,7 +37,7 @@ class FetchResult(Struct, frozen=True):
 
     def text(self) -> str:
         lines = [f"{each.ref} {(each.old or 'new')[:12]} → {(each.new or 'gone')[:12]}" for each in self.updated]
-        return lines_of(f"{self.remote}: {len(lines)} refs changed", lines, None)
+        return lines_of(f"{self.remote}: {counted(len(lines), 'ref')} changed", lines, None)
 
 
 class PushedRef(Struct, frozen=True):

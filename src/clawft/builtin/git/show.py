@@ -12,7 +12,7 @@ from clawft.builtin.git import words
 from clawft.builtin.git.diff import Context, DiffEntry, DiffPage, WithHunks, changes, line_of
 from clawft.builtin.git.diff_cursor import DiffCursor, DiffStart, read_start
 from clawft.builtin.git.log import LogEntry, commit_of, empty_tree, read_log
-from clawft.builtin.git.page import Limit, NextCursor, fitting, lines_of, offset_of, shorten
+from clawft.builtin.git.page import Limit, NextCursor, counted, fitting, lines_of, offset_of, shorten
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
@@ -38,7 +38,7 @@ class ShowResult(Struct, frozen=True, omit_defaults=True):
         head = f"{self.commit.oid[:12]} {self.commit.author}: {first}"
         if self.content is not None:
             return lines_of(head, self.content.split("\n"), self.next_cursor)
-        counts = f"{self.files} files changed, +{self.additions} -{self.deletions}"
+        counts = f"{counted(self.files, 'file')} changed, +{self.additions} -{self.deletions}"
         return lines_of(f"{head}\n{counts}", [line_of(each) for each in self.result], self.next_cursor)
 
 

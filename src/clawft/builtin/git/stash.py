@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.git import words
 from clawft.builtin.git.hostile_config import GitWork
 from clawft.builtin.git.identity import identity_if_any
-from clawft.builtin.git.page import lines_of
+from clawft.builtin.git.page import counted, lines_of
 from clawft.builtin.git.reading import decoded, records
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.status import conflicts_after
@@ -38,7 +38,8 @@ class StashResult(Struct, frozen=True, omit_defaults=True):
     def text(self) -> str:
         if self.conflicts:
             return lines_of("conflicts; the stash is kept", self.conflicts, None)
-        return lines_of(f"{len(self.result)} stashes", [f"{each.index}: {each.message}" for each in self.result], None)
+        lines = [f"{each.index}: {each.message}" for each in self.result]
+        return lines_of(counted(len(lines), "stash", "stashes"), lines, None)
 
 
 @recipe(alias="git_stash", title="Git stash", destructive=True, open_world=False)

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.git import words
 from clawft.builtin.git.identity import own_identity
 from clawft.builtin.git.log import commit_of
-from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, counted, lines_of, offset_of, page
 from clawft.builtin.git.reading import decoded, records, understood
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
@@ -31,9 +31,8 @@ class TagResult(Struct, frozen=True, omit_defaults=True):
     next_cursor: NextCursor = None
 
     def text(self) -> str:
-        return lines_of(
-            f"{len(self.result)} tags", [f"{each.name} {each.oid[:12]}" for each in self.result], self.next_cursor
-        )
+        lines = [f"{each.name} {each.oid[:12]}" for each in self.result]
+        return lines_of(counted(len(lines), "tag"), lines, self.next_cursor)
 
 
 @recipe(alias="git_tag", title="Git tags", destructive=True, open_world=False)

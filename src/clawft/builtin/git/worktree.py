@@ -11,7 +11,7 @@ from clawft.builtin.git import words
 from clawft.builtin.git.clone import target_of
 from clawft.builtin.git.destructive_grant import ensure_granted
 from clawft.builtin.git.log import commit_of
-from clawft.builtin.git.page import lines_of
+from clawft.builtin.git.page import counted, lines_of
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.recipe import recipe
@@ -35,7 +35,7 @@ class WorktreeResult(Struct, frozen=True):
 
     def text(self) -> str:
         lines = [f"{each.path} {each.branch or 'detached'} {(each.head or '')[:12]}" for each in self.result]
-        return lines_of(f"{len(lines)} work trees", lines, None)
+        return lines_of(counted(len(lines), "work tree"), lines, None)
 
 
 @recipe(alias="git_worktree", title="Git work trees", destructive=True, open_world=False)

@@ -82,7 +82,9 @@ def argument_row(name: str, expected: Schema, schema: Schema, *, required: bool)
 
 
 def _described(expected: Schema) -> str:
-    return str(expected.get("description") or expected.get("title") or "")
+    """Where it may be left out, its branch may have the words."""
+    branches: list[Schema] = [expected, *expected.get("anyOf", ())]
+    return next((str(each[key]) for key in ("description", "title") for each in branches if each.get(key)), "")
 
 
 def _limits(expected: Schema) -> str:
