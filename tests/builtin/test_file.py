@@ -88,7 +88,7 @@ async def test_read_names_what_it_cannot_read(call: CallTool, workspace: Path) -
         ("missing.txt", "no such file or directory: 'missing.txt'"),
         ("image.png", "'image.png' is a binary file"),
         ("latin.txt", "'latin.txt' is not UTF-8 text: .* at byte 3"),
-        ("folder", "is a folder, not a file: 'folder'"),
+        ("folder", "read: this is a folder, not a file: 'folder'"),
     ):
         with pytest.raises(ExecutionFailed, match=said):
             await call("file", "read", path=path)

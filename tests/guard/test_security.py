@@ -60,7 +60,7 @@ async def test_a_dangerous_call_is_refused_whoevers_tool_it_is(arguments: object
     assert reply.refused
     told = result_of(reply)["content"][0]["text"]
     assert f"refused by the rule {reply.refused}" in told
-    assert "to allow it" in told
+    assert "to allow it, in config.toml: security." in told
 
 
 @requirement("GUARD-03", "T-7.9")

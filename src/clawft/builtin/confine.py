@@ -105,9 +105,9 @@ def open_file(found: ConfinedPath) -> BinaryIO:
 
 def check_regular(mode: int) -> None:
     if stat.S_ISDIR(mode):
-        raise OSError(errno.EISDIR, "is a folder, not a file")
+        raise OSError(errno.EISDIR, "this is a folder, not a file")
     if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "is not a regular file")
+        raise OSError(errno.EINVAL, "this is no regular file")
 
 
 def check_text(path: str, tool: str) -> None:

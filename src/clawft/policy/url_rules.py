@@ -128,7 +128,7 @@ def _host_allowed(facts: UrlFacts) -> bool:
     return any_matches(facts.parts.names(), facts.policy.allow_hosts)
 
 
-_HOST_HINT = 'to allow it: security.url_policy.allow_hosts = ["{host}"]'
+_HOST_HINT = 'to allow it, in config.toml: security.url_policy.allow_hosts = ["{host}"]'
 
 RULES: tuple[UrlRule, ...] = (
     UrlRule("url-malformed", _malformed, "write it as https://host/path"),

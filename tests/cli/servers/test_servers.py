@@ -510,6 +510,7 @@ def test_add_takes_an_address(run: Any) -> None:
         (["x", "--", "/bin/sh /y.sh"], "words of their own: -- /bin/sh /y.sh"),
         (["x", "--", "./no-such-program"], "no-such-program does not exist"),
         (["x", "--", "/usr"], "/usr is a folder, and no program"),
+        (["x", "--", "/etc/passwd"], "/etc/passwd may not be executed"),
         (["x", "--timeout-ms", "0", "--", PYTHON], "timeout_ms must be a whole number from 1 to"),
         (["x", "http://a", "--env", "A=b"], "hint: it is sent headers: --header\n"),
         (["x", "--header", "A: b", "--", PYTHON], "hint: it gets variables: --env\n"),

@@ -23,7 +23,7 @@ from clawft.config.entry_rules import STDIO, judge
 from clawft.config.load import SourceLine
 from clawft.config.places import expanded, home_folder
 from clawft.config.secrecy import options_in_clear
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, quoted
 from clawft.model import Deny
 from clawft.policy import launch
 from clawft.upstream.spec import UpstreamSpec
@@ -141,8 +141,10 @@ def _absolute(command: str) -> str:
 
 
 def _at(path: Path, command: str) -> str:
-    if path.is_file():
+    if path.is_file() and os.access(path, os.X_OK):
         return str(path)
+    if path.is_file():
+        raise WrongUsage(f"{path} may not be executed", hint=f"chmod +x {quoted(path)}, if it is a program")
     what = "is a folder, and no program" if path.is_dir() else "does not exist"
     raise WrongUsage(f"{path} {what}", hint=_instead_of(command))
 

@@ -268,7 +268,7 @@ def _judge_one(rule: CommandRule, found: Iterable[Command], allow: tuple[str, ..
     if guilty is None:
         return Allow(rule.name)
     verdict = Ask if rule.asks else Deny
-    hint = f'to allow it: security.command_policy.allow = ["{rule.name}"]'
+    hint = f'to allow it, in config.toml: security.command_policy.allow = ["{rule.name}"]'
     return verdict(rule.name, f"{rule.why}: {guilty.shown()}", hint)
 
 
