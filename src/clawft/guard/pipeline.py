@@ -21,7 +21,7 @@ from clawft.model.protocols import is_of
 
 class Guard(Protocol):
     def applies(self, tool: Tool, origin: Origin) -> bool:
-        """Has this guard anything to say about this tool? Asked once, when the tool is published."""
+        """Whether this guard is about this tool at all. Asked once, when the tool is published."""
         ...
 
     def __call__(self, call: Call, after: Next) -> Awaitable[Reply]:
@@ -30,24 +30,21 @@ class Guard(Protocol):
 
 
 class QuickGuard(Guard, Protocol):
-    """A guard that can tell at once, for most calls, that it has nothing to say about them."""
+    """A guard that can tell for most calls, without waiting, that it lets them pass."""
 
     def passes(self, call: Call) -> bool:
-        """False: perhaps; ask the guard itself. A call that passes may come again, on its way past all guards."""
+        """True: the call passes. False: ask the guard itself. May be asked twice about one call."""
         ...
 
 
 class ReplyGuard(Guard, Protocol):
-    """A guard that has to see every result, also one that comes after its call has been answered.
-
-    To finish the reply is all it does for a call, too.
-    """
+    """A guard that does nothing but finish replies, including those that come after their call was answered."""
 
     def finish(self, call: Call, reply: Reply) -> Reply: ...
 
 
 class WitnessGuard(Guard, Witness, Protocol):
-    """A guard that keeps a record of all calls, and of what is used beside them."""
+    """A guard that records all calls, and all uses of prompts and resources."""
 
 
 def hands_on(tool: Tool, origin: Origin) -> bool:
@@ -56,7 +53,7 @@ def hands_on(tool: Tool, origin: Origin) -> bool:
 
 
 class _Part(Struct, frozen=True):
-    """A guard, and what it can do beside standing in the way. Found out once: it takes longer than many a call."""
+    """A guard and what it can do. Found out once, as that takes longer than many a call."""
 
     guard: Guard
     witness: Witness | None
@@ -80,14 +77,14 @@ class Pipeline:
         self._parts = [_part(guard) for guard in guards]
 
     def applying(self, tool: Tool, origin: Origin) -> tuple[bool, ...]:
-        """Which of them have anything to say about this tool. All with the same answer go the same way."""
+        """Which of the guards apply to this tool. Tools with the same answer share one way."""
         return tuple([part.guard.applies(tool, origin) for part in self._parts])
 
     def way(self, applying: Sequence[bool], end: Callable[[Finish], Next]) -> Next:
-        """The way down.
+        """Compose these guards around the last step.
 
-        `end` gives the last step, told how replies are finished there: a guard that does only that, and is the
-        innermost, needs no step of its own.
+        `end` makes that step and is given what it does to replies: an innermost guard that only finishes replies needs
+        no step of its own.
         """
         parts = self._chosen(applying)
         finish = parts[-1].finish if parts else None

@@ -1,4 +1,4 @@
-"""All servers: what is wanted, what runs, and one operation that makes the second the first.
+"""All servers: which are wanted, which run, and one operation that starts and stops what differs.
 
 `set_servers` alone starts and stops servers; connecting, disconnecting, toggling and reloading all end there.
 """

@@ -178,14 +178,14 @@ class ServerCalls:
 
     def of(self, caller: Caller) -> Upstream:
         """The upstream of this caller: the shared one, or its own where callers are kept apart."""
-        who = _apart(caller) if self._own is not None else ""
+        who = _session_key(caller) if self._own is not None else ""
         return self._own(who) if self._own is not None and who else self._upstream
 
 
-def _apart(caller: Caller) -> str:
-    """The conversation it is in; requests that stand alone are in none, and those of one person belong together.
+def _session_key(caller: Caller) -> str:
+    """What a caller has a session of its own by: its conversation, else its person.
 
-    The person at this machine, and whoever works for them, have the one server that is there anyway.
+    Empty outside a conversation for the user of this machine and their delegates, who use the shared session then.
     """
     at_home = caller.principal == LOCAL or caller.principal.startswith(f"{LOCAL}/")
     return caller.session or ("" if at_home else f"of {caller.principal}")
