@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 import pytest
 from msgspec.structs import replace
 
+from clawft.catalog.building import ProviderOffer, build
 from clawft.catalog.names import NameForm
-from clawft.catalog.snapshot import CatalogEntry, ProviderOffer, Snapshot, build, rename
+from clawft.catalog.snapshot import CatalogEntry, Snapshot, rename
 from clawft.model import Call, Caller, Next, Origin, Reply, Tool
 from tests.requirements import requirement
 

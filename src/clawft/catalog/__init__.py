@@ -2,7 +2,7 @@
 
 | what | where |
 |---|---|
-| the table of all tools | `snapshot` |
+| the table of all tools | `snapshot`, made by `building` |
 | their names | `names` |
 | how much of it is listed | `surface`; `search`, by `words`, finds the rest |
 | resources that several owners have | `holdings`, spelled by `uris` |

@@ -11,7 +11,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.catalog.snapshot import CatalogEntry, ProviderOffer, build
+from clawft.catalog.building import ProviderOffer, build
+from clawft.catalog.snapshot import CatalogEntry
 from clawft.model import Call, Origin, Reply, Tool
 
 FOLDER = Path(__file__).parent

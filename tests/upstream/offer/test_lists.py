@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 from msgspec import Raw
 
-from clawft.catalog.snapshot import ProviderOffer, build
+from clawft.catalog.building import ProviderOffer, build
 from clawft.errors import ClawftError, JsonRpcFailure, LinkRefused, MessageTooLong
 from clawft.link.base import OutgoingRequest
 from clawft.link.memory import Answer, Scripted

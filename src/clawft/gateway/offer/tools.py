@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from clawft.catalog import names
+from clawft.catalog.building import ProviderOffer, build
 from clawft.catalog.snapshot import (
     NOTHING,
     CatalogEntry,
     Clash,
-    ProviderOffer,
     Snapshot,
     Spellings,
-    build,
     with_pages,
     without_words,
 )
