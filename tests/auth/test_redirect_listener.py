@@ -5,7 +5,7 @@ import asyncio
 import aiohttp
 import pytest
 
-from clawft.auth import receiver as receivers
+from clawft.auth import redirect_listener
 from clawft.auth.flow import AuthorizationResponse
 from clawft.auth.redirect_listener import MAX_CONNECTIONS, RedirectListener
 from clawft.errors import LoginFailed
@@ -61,7 +61,7 @@ async def test_an_answer_counts_once() -> None:
 
 
 async def test_one_person_does_not_keep_all_others_from_logging_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receivers, "MAX_WAITING", 3)
+    monkeypatch.setattr(redirect_listener, "MAX_WAITING", 3)
     receiver = RedirectListener()
     url = await receiver.open()
     greedy = [receiver.expect(state, "mallory") for state in ("a", "b", "c")]

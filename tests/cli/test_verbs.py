@@ -14,7 +14,7 @@ from clawft.cli.parser import Options
 from tests.requirements import requirement
 
 WORKS = {f"{command} {verb}".strip(): each.work for command in COMMANDS for verb, each in verbs_of(command).items()}
-HEAVY = {"argparse", "asyncio", "logging", "msgspec", "clawft.app", "clawft.cli.house", "clawft.cli.screen"}
+HEAVY = {"argparse", "asyncio", "logging", "msgspec", "clawft.app", "clawft.cli.setup", "clawft.cli.screen"}
 
 LOAD_ALL = """
 import sys

@@ -46,7 +46,7 @@ async def asked(app: App, tool: str, given: dict[str, str], caller: Caller | Non
 @requirement("RES-02", "POOL-15")
 @pytest.mark.parametrize("given", [{}, {"server": "lib"}])
 async def test_resources_of_a_server_that_is_on_its_way_are_listed(app: App, given: dict[str, str]) -> None:
-    app.gateway.arrivals.newcomers = late = Bringing(app.gateway)
+    app.gateway.pending.servers = late = Bringing(app.gateway)
     rows = await asked(app, "weft__list_resources", given)
     assert [row["uri"] for row in rows if row["server"] == "lib"] == ["x://a", "x://b"]
     assert late.waits == 1
@@ -55,14 +55,14 @@ async def test_resources_of_a_server_that_is_on_its_way_are_listed(app: App, giv
 @requirement("RES-03", "POOL-15")
 @pytest.mark.parametrize("given", [{"uri": "x://a"}, {"uri": "x://a", "server": "lib"}])
 async def test_one_of_a_server_that_is_on_its_way_is_read(app: App, given: dict[str, str]) -> None:
-    app.gateway.arrivals.newcomers = Bringing(app.gateway)
+    app.gateway.pending.servers = Bringing(app.gateway)
     assert [each["uri"] for each in await asked(app, "weft__read_resource", given)] == ["x://a"]
 
 
 @requirement("RES-03", "POOL-15")
 async def test_the_server_that_was_named_is_waited_for_where_another_has_such_a_resource(app: App) -> None:
     app.gateway.register(Library("other"))
-    app.gateway.arrivals.newcomers = late = Bringing(app.gateway)
+    app.gateway.pending.servers = late = Bringing(app.gateway)
     assert len(await asked(app, "weft__read_resource", {"uri": "x://a", "server": "other"})) == 1
     assert late.waits == 0
     assert len(await asked(app, "weft__read_resource", {"uri": "x://a", "server": "lib"})) == 1

@@ -36,13 +36,13 @@ class OwnTools:
             provider.add(function)
 
     async def _list_owned(self, caller: Caller) -> Iterable[tuple[str, Resource]]:
-        self._gateway.looked()
-        await self._gateway.arrivals.lists(caller)
+        self._gateway.on_list_read()
+        await self._gateway.pending.wait_for_lists(caller)
         return self._gateway.resources.owned(caller)
 
     async def _read(self, uri: str, server: str, caller: Caller, talk: Talk) -> bytes:
         resources = self._gateway.resources
-        await self._gateway.arrivals.servers_unless(lambda: resources.has(uri, caller, server), caller)
+        await self._gateway.pending.wait_for_servers_unless(lambda: resources.has(uri, caller, server), caller)
         return await resources.read(uri, Reader(caller, talk), server)
 
     def _is_server(self, name: str, caller: Caller) -> bool:

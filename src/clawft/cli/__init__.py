@@ -5,7 +5,7 @@
 | finds the command and runs it | `main`, by the table `COMMANDS` |
 | what is typed | `parser`: options, mistakes, arguments of tools |
 | what is shown and asked | `screen` |
-| settings, and an app to work with | `house`, with `start_servers` and `trace` |
+| settings, and an app to work with | `setup`, with `start_servers` and `trace` |
 | what Tab offers | `completion` |
 | serving | `mcp_server`, `gateway`, `serve_model` |
 | what is offered | `tools`, `resources`, `prompts` |

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from clawft.cli.house.start_servers import servers_of
+from clawft.cli.setup.start_servers import servers_of
 from tests.requirements import requirement
 from tests.servers.pipe import call, mcp_server, text_of
 from tests.servers.weft import environment

@@ -10,9 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from clawft.cli.house import start_servers
 from clawft.cli.main import main
 from clawft.cli.servers import connection, status
+from clawft.cli.setup import start_servers
 from tests.requirements import requirement
 
 pytestmark = [

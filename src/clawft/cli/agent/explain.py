@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from clawft.app import App
-from clawft.cli.house import with_app
 from clawft.cli.parser import Options
 from clawft.cli.screen import print_fields
 from clawft.cli.screen.document import print_json
+from clawft.cli.setup import with_app
 from clawft.delegate.delegator import Delegator
 from clawft.delegate.rules import Decision
 from clawft.policy.delegation import Target

@@ -13,9 +13,9 @@ from clawft._version import __version__
 from clawft.app import App
 from clawft.cli.agent.explain import decided
 from clawft.cli.agent.screen import RunScreen, screen_for
-from clawft.cli.house import with_app
 from clawft.cli.parser import Options
 from clawft.cli.screen.questions import AskingTalk, can_ask
+from clawft.cli.setup import with_app
 from clawft.config.places import agent_folder
 from clawft.delegate import executor
 from clawft.delegate.delegator import DelegateJob

@@ -10,11 +10,11 @@ from clawft.cli.approvals.book import NOTHING_APPROVED, book, nothing_approved
 from clawft.cli.approvals.meant import is_named
 from clawft.cli.approvals.rows import LAUNCH
 from clawft.cli.approvals.texts import lines
-from clawft.cli.house.sources import sources
 from clawft.cli.parser import Options
 from clawft.cli.screen import counted, one_line, paint, safe, tell, width
 from clawft.cli.screen.document import print_json
 from clawft.cli.screen.table import cells, wrapped
+from clawft.cli.setup.sources import sources
 from clawft.config.launch_approval import shown_launch
 from clawft.config.servers import discover
 from clawft.policy.approval import Approval, approved_text

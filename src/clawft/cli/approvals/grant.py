@@ -10,9 +10,9 @@ from clawft.cli.approvals.book import book
 from clawft.cli.approvals.confirmation import tell_all
 from clawft.cli.approvals.meant import is_named, meant
 from clawft.cli.approvals.waiting import unknown
-from clawft.cli.house.sources import sources
 from clawft.cli.parser import Options, WrongUsage
 from clawft.cli.screen import one_line
+from clawft.cli.setup.sources import sources
 from clawft.config.launch_approval import launch_approval
 from clawft.config.layers import FoundServer, Sources
 from clawft.config.servers import discover

@@ -7,10 +7,10 @@ import time
 from clawft.cli.approvals.book import NOTHING_APPROVED, book
 from clawft.cli.approvals.rows import described, table
 from clawft.cli.approvals.waiting import unknown, waiting_servers, waits
-from clawft.cli.house.sources import sources
 from clawft.cli.parser import Options
 from clawft.cli.screen import paint, print_table, safe, tell
 from clawft.cli.screen.document import print_json
+from clawft.cli.setup.sources import sources
 
 
 def run(options: Options) -> int:

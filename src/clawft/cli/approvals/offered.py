@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import msgspec
 
 from clawft.app import App
-from clawft.cli.house import with_app
-from clawft.cli.house.start_servers import SETTLE_SECONDS, start_servers
 from clawft.cli.parser import Options
+from clawft.cli.setup import with_app
+from clawft.cli.setup.start_servers import SETTLE_SECONDS, start_servers
 from clawft.config.places import home_folder
 from clawft.guard.approval.offers import OfferedTools
 from clawft.model import Tool

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from clawft.cli.approvals.book import book
-from clawft.cli.house.sources import sources
 from clawft.cli.parser import Options
 from clawft.cli.servers.names import no_server
+from clawft.cli.setup.sources import sources
 from clawft.config.layers import FoundServer
 from clawft.config.servers import discover, launch_line
 from clawft.errors import ClawftError

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from clawft.cli.house.served import served_address
-from clawft.cli.house.sources import discovered
 from clawft.cli.parser import Options, WrongUsage
+from clawft.cli.setup.served import served_address
+from clawft.cli.setup.sources import discovered
 from clawft.errors import quoted
 from clawft.upstream.spec import UpstreamSpec
 

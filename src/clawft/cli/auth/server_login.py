@@ -8,8 +8,8 @@ from clawft.auth.register import Identity
 from clawft.auth.tokens import Login, OAuthClient
 from clawft.auth.vault import Vault, kept_secret
 from clawft.cli.auth.browser import LoginScreen
-from clawft.cli.house import settings
 from clawft.cli.parser import Options
+from clawft.cli.setup import settings
 from clawft.config.places import home_folder
 from clawft.errors import LoginFailed, NeedsAuth
 from clawft.link.http_out.link import HttpLink

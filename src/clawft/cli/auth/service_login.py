@@ -14,9 +14,9 @@ from clawft.auth.tokens import AuthServer, Login
 from clawft.auth.vault import Vault
 from clawft.cli.auth.browser import nobody_came, show_address
 from clawft.cli.auth.server import configured_server
-from clawft.cli.house import settings
 from clawft.cli.parser import Options
 from clawft.cli.screen import safe
+from clawft.cli.setup import settings
 from clawft.config.places import home_folder
 from clawft.errors import LoginFailed
 from clawft.provider.server.logins import web_for

@@ -13,9 +13,9 @@ from msgspec import Raw, Struct
 from clawft.app import App
 from clawft.catalog.names import accepted, exported
 from clawft.cli.completion.arguments import argument_words
-from clawft.cli.house import with_app
 from clawft.cli.parser import Options
 from clawft.cli.prompts.schema import schema_of
+from clawft.cli.setup import with_app
 from clawft.errors import ToolNotFound
 from clawft.model import Origin, PromptArgument, Tool
 from clawft.upstream.offer.cache import RememberedOffer, SchemaCache, folder

@@ -84,7 +84,7 @@ def _server(line: TypedLine, begun: str) -> Iterable[str]:
 
 
 def _servers(line: TypedLine, begun: str) -> Iterable[str]:
-    from clawft.cli.house.sources import discovered  # only where servers are looked for
+    from clawft.cli.setup.sources import discovered  # only where servers are looked for
 
     known = discovered(line.options)
     return (*known.found, *known.waiting, *known.refused)

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from clawft.cli.house import loaded
-from clawft.cli.house.sources import discovered
 from clawft.cli.parser import Options
 from clawft.cli.screen import paint, safe
 from clawft.cli.screen.document import print_json
 from clawft.cli.screen.table import cells
+from clawft.cli.setup import loaded
+from clawft.cli.setup.sources import discovered
 from clawft.config.layers import FoundServer
 from clawft.config.load import LoadedSettings
 from clawft.config.secrecy import masked_url, masked_values, masked_words

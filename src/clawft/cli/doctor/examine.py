@@ -10,11 +10,11 @@ from clawft.app import App
 from clawft.cli.doctor import app_checks, checks
 from clawft.cli.doctor.checks import DoctorFinding, fail
 from clawft.cli.doctor.running_checks import running
-from clawft.cli.house import with_app
 from clawft.cli.parser import Options
 from clawft.cli.screen import one_line, paint, print_step, width
 from clawft.cli.screen.document import print_json
 from clawft.cli.screen.table import lay_out
+from clawft.cli.setup import with_app
 from clawft.config.places import home_folder
 from clawft.errors import ClawftError
 

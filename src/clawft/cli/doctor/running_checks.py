@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from clawft.cli.doctor.checks import DoctorFinding, fail, ok, warn
-from clawft.cli.house import settings
-from clawft.cli.house.served import wefts_here
 from clawft.cli.parser import Options
+from clawft.cli.setup import settings
+from clawft.cli.setup.served import wefts_here
 
 if TYPE_CHECKING:  # often none runs
     from clawft.app.server_rows import ServerRow

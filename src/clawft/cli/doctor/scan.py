@@ -10,11 +10,11 @@ import msgspec
 from msgspec import Struct
 
 from clawft.app import App
-from clawft.cli.house import with_app
 from clawft.cli.parser import Options
 from clawft.cli.screen import one_line, paint, width
 from clawft.cli.screen.document import print_json
 from clawft.cli.screen.table import lay_out
+from clawft.cli.setup import with_app
 from clawft.policy.scan import Severity, scan
 from clawft.upstream.upstream import Upstream
 from clawft.wire.visible import make_visible, visible_text

@@ -9,9 +9,9 @@ import msgspec
 from clawft.app import App, gateway_token, token_file
 from clawft.cli.gateway.connect import connect_lines, from_here
 from clawft.cli.gateway.place import cannot_listen, place
-from clawft.cli.house import warn_if_wide, with_app
 from clawft.cli.parser import Options, WrongUsage
 from clawft.cli.screen import paint
+from clawft.cli.setup import warn_if_wide, with_app
 from clawft.policy.address import is_loopback
 
 

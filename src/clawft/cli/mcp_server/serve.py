@@ -6,8 +6,8 @@ import os
 import sys
 
 from clawft.app import App
-from clawft.cli.house import warn_if_wide, with_app
 from clawft.cli.parser import Options, WrongUsage
+from clawft.cli.setup import warn_if_wide, with_app
 
 
 def run(options: Options) -> int:

@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from clawft.app import App
 from clawft.catalog.snapshot import CatalogEntry
-from clawft.cli.house import show_with_app
 from clawft.cli.parser import Options
 from clawft.cli.parser.arguments import arguments
 from clawft.cli.screen import one_line, paint, print_paragraph, print_table
 from clawft.cli.screen.document import print_json
+from clawft.cli.setup import show_with_app
 from clawft.cli.tools.finding import not_found
 from clawft.guard.security_explained import RuleVerdict, explained
 from clawft.guard.strangers import RULE as AFTER_STRANGERS

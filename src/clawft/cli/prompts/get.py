@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from clawft.app import App
-from clawft.cli.house import show_with_app
 from clawft.cli.parser import Options, WrongUsage
 from clawft.cli.parser.arguments import arguments
 from clawft.cli.prompts.schema import schema_of
@@ -16,6 +15,7 @@ from clawft.cli.screen import one_line, paint
 from clawft.cli.screen.document import print_json
 from clawft.cli.screen.questions import way_back
 from clawft.cli.screen.reply import PROGRESS_WANTED, print_text, texts_of
+from clawft.cli.setup import show_with_app
 from clawft.errors import ToolNotFound, nearest, quoted
 from clawft.model import Prompt
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import msgspec
 
 from clawft.app import App
-from clawft.cli.house import show_with_app
 from clawft.cli.parser import Options
 from clawft.cli.screen import one_line, print_table, tell
 from clawft.cli.screen.document import print_json
+from clawft.cli.setup import show_with_app
 from clawft.gateway.offer.prompts import NamedPrompt
 from clawft.model import Prompt
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from clawft.app import App
-from clawft.cli.house import show_with_app
 from clawft.cli.parser import Options
 from clawft.cli.screen import one_line, print_table, tell
 from clawft.cli.screen.document import print_json
+from clawft.cli.setup import show_with_app
 from clawft.model import Resource, ResourceTemplate
 
 Offered = tuple[list[Resource], list[ResourceTemplate]]

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from clawft.app import App
-from clawft.cli.house import show_with_app
 from clawft.cli.parser import Options
 from clawft.cli.screen.document import print_json
 from clawft.cli.screen.questions import way_back
 from clawft.cli.screen.reply import PROGRESS_WANTED, print_text, texts_of
+from clawft.cli.setup import show_with_app
 from clawft.errors import ResourceNotFound
 from clawft.gateway.offer.resources import Reader
 from clawft.model import ResourceContent

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from clawft.cli.house.served import served
-from clawft.cli.house.sources import discovered
 from clawft.cli.parser import Options, WrongUsage
 from clawft.cli.servers.names import no_server
+from clawft.cli.setup.served import served
+from clawft.cli.setup.sources import discovered
 from clawft.config.layers import FoundServer
 from clawft.config.servers import waits
 from clawft.errors import NotConnected

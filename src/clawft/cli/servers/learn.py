@@ -14,7 +14,6 @@ from typing import Any, cast
 import msgspec
 
 from clawft.app import App
-from clawft.cli.house import with_app
 from clawft.cli.parser import Options, WrongUsage
 from clawft.cli.screen import one_line, tell
 from clawft.cli.screen.document import print_json
@@ -22,6 +21,7 @@ from clawft.cli.servers.connection import connected, debugging, outcome
 from clawft.cli.servers.files import keep
 from clawft.cli.servers.found import found_to_start, spec_to_start
 from clawft.cli.servers.watched_cells import WatchingCells
+from clawft.cli.setup import with_app
 from clawft.config.layers import TABLE, FoundServer, Scope
 from clawft.config.places import home_folder, servers_folder
 from clawft.config.server_text import toml_value, with_value

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from clawft.cli.house.sources import discovered
 from clawft.cli.parser import Options
 from clawft.cli.screen import one_line, print_table, tell, width
 from clawft.cli.screen.document import print_json
 from clawft.cli.servers.names import NO_SERVERS
+from clawft.cli.setup.sources import discovered
 from clawft.config.layers import FoundServer
 from clawft.config.servers import Servers, launch_line, waits
 from clawft.wire.strings import clipped

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from clawft.cli.house.served import served
 from clawft.cli.parser import Options
 from clawft.cli.servers.found import found_of
+from clawft.cli.setup.served import served
 from clawft.config.places import ask_to_reconnect, home_folder
 
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from clawft.app import App
 from clawft.app.server_rows import ServerRow, server_rows
-from clawft.cli.house import settings, with_app
-from clawft.cli.house.served import wefts_here
-from clawft.cli.house.start_servers import QUIET_SECONDS, SETTLE_SECONDS
 from clawft.cli.parser import Options
 from clawft.cli.screen import is_terminal, paint, tell, width
 from clawft.cli.screen.document import print_json
 from clawft.cli.screen.reply import WaitingTalk
 from clawft.cli.servers.names import no_server
 from clawft.cli.servers.status_table import print_one, print_rows, print_table_of
+from clawft.cli.setup import settings, with_app
+from clawft.cli.setup.served import wefts_here
+from clawft.cli.setup.start_servers import QUIET_SECONDS, SETTLE_SECONDS
 from clawft.errors import NotConnected
 
 if TYPE_CHECKING:  # often none runs

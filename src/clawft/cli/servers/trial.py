@@ -6,11 +6,11 @@ import sys
 from collections.abc import Sequence
 
 from clawft.app import App
-from clawft.cli.house import with_app
 from clawft.cli.parser import Options
 from clawft.cli.screen import one_line, paint, print_fields, print_table
 from clawft.cli.screen.document import print_json
 from clawft.cli.servers.connection import connected, outcome
+from clawft.cli.setup import with_app
 from clawft.errors import NotConnected
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.status import ServerStatus

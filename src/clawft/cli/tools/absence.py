@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clawft.app import App
-from clawft.cli.house.start_servers import servers_of
+from clawft.cli.setup.start_servers import servers_of
 from clawft.config.follow import RUNNING
 from clawft.config.servers import waits
 

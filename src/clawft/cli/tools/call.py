@@ -9,13 +9,13 @@ import msgspec
 
 from clawft.app import App
 from clawft.catalog.snapshot import CatalogEntry
-from clawft.cli.house import show_with_app
 from clawft.cli.parser import Options, WrongUsage
 from clawft.cli.parser.arguments import arguments
 from clawft.cli.screen import tell
 from clawft.cli.screen.document import print_json
 from clawft.cli.screen.questions import way_back
 from clawft.cli.screen.reply import PROGRESS_WANTED, print_text, texts_of
+from clawft.cli.setup import show_with_app
 from clawft.cli.tools.finding import not_found, why_absent
 from clawft.config.keys import MAX_RESULT_LIMIT
 from clawft.errors import JsonRpcFailure, ToolNotFound

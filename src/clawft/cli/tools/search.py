@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from clawft.app import App
 from clawft.catalog.snapshot import CatalogEntry
-from clawft.cli.house import show_with_app
 from clawft.cli.parser import Options
+from clawft.cli.setup import show_with_app
 from clawft.cli.tools.entries import print_entries
 
 MAX_FOUND = 20

@@ -10,11 +10,11 @@ import msgspec
 from clawft.app import App
 from clawft.catalog.snapshot import CatalogEntry
 from clawft.catalog.surface import tokens_of
-from clawft.cli.house import show_with_app
 from clawft.cli.parser import Options
 from clawft.cli.parser.arguments import kinds_of, resolved
 from clawft.cli.screen import one_line, paint, print_fields, print_paragraph, print_table, safe
 from clawft.cli.screen.document import print_json
+from clawft.cli.setup import show_with_app
 from clawft.cli.tools.finding import find
 from clawft.cli.tools.flags import flags
 from clawft.model import Origin

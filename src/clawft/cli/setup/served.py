@@ -1,6 +1,6 @@
-"""Those wefts that run: which of them serve here, and servers that one has and no file here names.
+"""Running wefts: which of them serve this workspace, and servers that only they know.
 
-Editors bring some along on its command line.
+Editors name such servers on the command line of the weft they start.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # often none runs
 
 
 def wefts_here(chosen: Settings) -> Wefts | None:
-    """Those of the same home, workspace and agent; with servers from the command line, those that have the same.
+    """The wefts with the same home, workspace and agent, and with the same servers if the command line names some.
 
     None if no weft ever served this home.
     """
@@ -42,7 +42,7 @@ def wefts_here(chosen: Settings) -> Wefts | None:
 
 
 def served(name: str) -> list[ServerRow]:
-    """The server of this name in every weft of this home that runs, and answers."""
+    """The server of this name in each running weft of this home that answers."""
     home = home_folder()
     if not running_folder(home).is_dir():
         return []

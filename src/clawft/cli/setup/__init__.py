@@ -1,10 +1,10 @@
-"""What the options of a command line lead to: settings, servers, and an app to work with.
+"""What a command needs before it can work: settings, servers and an app, as its options say.
 
 | what | where |
 |---|---|
 | settings, and the app for as long as a command works | here |
 | where servers are named, and which those are | `sources` |
-| servers that no file names, but a weft that runs | `served` |
+| servers that only a running weft knows | `served` |
 | servers for a command that ends | `start_servers` |
 | what is logged | `log` |
 | `--mcp-debug` | `trace` |
@@ -67,7 +67,7 @@ def loaded(options: Options) -> LoadedSettings:
 
 @cache  # once, however often settings are read
 def _warn_of_unknown(agent: str, home: Path) -> None:
-    """A mistyped name would lose what that agent is denied, and nobody would see it."""
+    """Warn of an agent without settings: with a mistyped name, what the agent is denied would not apply."""
     if agent == DEFAULT_AGENT or agent_file(home, agent).is_file():
         return
     known = agents_with_settings(home)
@@ -83,7 +83,7 @@ def settings(options: Options) -> Settings:
 
 
 def warn_if_wide(workspace: Path) -> None:
-    """Before it is served: some programs start what they start in `/`, and nobody has chosen that."""
+    """Warn before a very wide workspace is served: some programs start servers in `/`, which nobody has chosen."""
     if wide := told_if_wide(workspace):
         from clawft.cli.screen import tell  # most workspaces are none
 
@@ -97,10 +97,10 @@ def _say_who_warns() -> None:
 
 
 class _LateFormatter(logging.Formatter):
-    """What it takes to say something is loaded when there is something to say."""
+    """Loads the real formatter only when there is something to log."""
 
     def format(self, record: logging.LogRecord) -> str:
-        from clawft.cli.house.log import CONCEALING  # most programs have nothing to say
+        from clawft.cli.setup.log import CONCEALING  # most programs have nothing to say
 
         return CONCEALING.format(record)
 
@@ -144,7 +144,7 @@ def show_with_app(
     tool: str = "",
     look: bool = False,
 ) -> int:
-    """As `with_app`, and shown to a person before the servers are ended: some take seconds for that."""
+    """As `with_app`, but show the outcome before the servers are stopped, which may take seconds."""
 
     async def work_and_show(app: App) -> int:
         code = show(await work(app))
@@ -156,19 +156,19 @@ def show_with_app(
 
 async def _prepare(app: App, options: Options, tool: str, *, start: bool, look: bool) -> None:
     if options.mcp_debug:
-        from clawft.cli.house.trace import Trace  # only for those who look
+        from clawft.cli.setup.trace import Trace  # only for those who look
 
         app.heard = Trace(app.pool).listener
     if start:
-        from clawft.cli.house.start_servers import start_servers  # who serves starts them himself
+        from clawft.cli.setup.start_servers import start_servers  # who serves starts them himself
 
         await start_servers(app, tool, look=look)
 
 
 def _is_built_in(app: App, tool: str) -> bool:
-    """The tool, or all of its family: no server has a name of those. Among bare names a server's tool would win.
+    """Whether a tool is one of ours, so that no server has to be started. With bare names a server's tool would win.
 
-    Tools of `weft` may tell of servers, and are there with them only.
+    Tools of `weft` may be about servers, and some exist only with them, so they do not count.
     """
     if not tool or app.settings.names.value == "bare":
         return False

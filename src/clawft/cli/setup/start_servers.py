@@ -25,14 +25,13 @@ the others from a person.
 """
 
 SHOWN_CELLS = 300
-"""Of the reason why a server is down; `weft servers test` shows all of it."""
+"""Columns of the reason why a server is down; `weft servers test` shows all of it."""
 
 
 async def start_servers(app: App, tool: str = "", only: Collection[str] = (), *, look: bool = False) -> None:
-    """A server that is down is a line on stderr, and no reason to fail, unless the user said so.
+    """Start the servers and wait for them. One that is down is a line on stderr; it fails only if the user said so.
 
-    Whoever wants one tool waits for its server alone, as far as the name tells; who only has a `look` at all of them
-    does not wait long.
+    With `tool` only its server is waited for, as far as the name tells which; with `look` the wait is short.
     """
     logging.getLogger("clawft.upstream").setLevel(logging.CRITICAL)  # one line per server is told below
     only = only or servers_of(tool, app.servers.wanted)
@@ -58,7 +57,7 @@ async def _start(app: App, only: Collection[str], quiet: float) -> None:
 
 
 def servers_of(tool: str, known: Iterable[str]) -> list[str]:
-    """Those the name of a tool may belong to; none if it does not say."""
+    """The servers that the name of a tool may belong to; none if the name does not say."""
     bare = tool.removeprefix("mcp__").removeprefix("mcp:")
     return [name for name in known if bare.startswith((f"{name}__", f"{name}:"))]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from clawft.cli.house import settings
 from clawft.cli.parser import Options
+from clawft.cli.setup import settings
 from clawft.config.layers import Sources
 from clawft.config.servers import Servers, discover
 
