@@ -125,20 +125,26 @@ def is_one_text(result: bytes) -> bool:
     return len(result) - end <= _LONGEST_END and result[end:] in _ENDS
 
 
-def read_error(result: bytes) -> bool | None:
-    """Whether the result of a tool tells of an error; None unless all its blocks are well-formed and of known kinds."""
+def read_error(result: bytes, most: int) -> bool | None:
+    """Whether the result of a tool tells of an error.
+
+    None unless all its blocks are well-formed and of known kinds, and there are no more than `most`.
+    """
     try:
-        return _tool.decode(result).is_error
+        told = _tool.decode(result)
     except msgspec.DecodeError:
         return None
+    return told.is_error if len(told.content) <= most else None
 
 
-def mended_blocks(content: bytes) -> tuple[bytes, int]:
+def mended_blocks(content: bytes, most: int) -> tuple[bytes, int]:
     """A list of them without what no client could read in one and need not; and how many there are.
 
-    Raises DecodeError, saying what is wrong, if it is none, or one is not.
+    Of more than `most` none is looked at. Raises DecodeError, saying what is wrong, if it is none, or one is not.
     """
     blocks = _items.decode(content)
+    if len(blocks) > most:
+        return content, len(blocks)
     return _with_items(content, blocks, [mended_block(block) for block in blocks]), len(blocks)
 
 

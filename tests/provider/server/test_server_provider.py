@@ -574,6 +574,18 @@ def test_a_result_always_has_its_list_of_content() -> None:
             relay.with_blocks(odd)
 
 
+@requirement("QUAL-12")
+@pytest.mark.parametrize("stateless", [False, True])
+def test_blocks_have_a_bound_however_short_they_are(stateless: bool) -> None:
+    def reply_of(count: int) -> Reply:
+        listed = b",".join([b'{"type":"text","text":"a"}'] * count)
+        return relay.reply_of(b'{"content":[%b],"resultType":"complete"}' % listed, stateless=stateless)
+
+    assert reply_of(relay.MAX_BLOCKS).kind is Kind.COMPLETE
+    with pytest.raises(ProtocolFailure, match="its content has 10001 blocks; 10000 at most are read"):
+        reply_of(relay.MAX_BLOCKS + 1)
+
+
 HELLO = {"protocolVersion": "2025-11-25", "serverInfo": {"name": "table"}}
 
 

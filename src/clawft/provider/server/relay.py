@@ -80,7 +80,7 @@ def reply_of(result: bytes, *, stateless: bool, older: bool = False) -> Reply:
     """
     if not stateless and blocks.is_one_text(result):
         return Reply(result, False)
-    is_error = blocks.read_error(result) if len(result) < parts.LONG or _has_few_blocks(result) else None
+    is_error = blocks.read_error(result, MAX_BLOCKS) if len(result) < parts.LONG or _has_few_blocks(result) else None
     if is_error is None:
         return _unusual(result, stateless=stateless, older=older)
     return Reply(_plain(result, older=older) if stateless else _without_hop(result), is_error)
@@ -158,7 +158,7 @@ def with_blocks(result: bytes) -> bytes:
     if bytes(members.get("content", Raw(_NULL))) == _NULL:
         return _encode({**members, "content": _NO_BLOCKS})
     try:
-        content, count = blocks.mended_blocks(members["content"])
+        content, count = blocks.mended_blocks(members["content"], MAX_BLOCKS)
     except msgspec.DecodeError as wrong:
         raise ProtocolFailure(f"its content is malformed: {flaw(wrong)}") from None
     if count > MAX_BLOCKS:
