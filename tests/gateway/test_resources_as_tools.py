@@ -27,8 +27,8 @@ class Bringing(Late):
         super().__init__()
         self._gateway = gateway
 
-    async def next(self) -> None:
-        await super().next()
+    async def wait_for_next(self) -> None:
+        await super().wait_for_next()
         self._gateway.register(Library("lib"))
 
 

@@ -321,12 +321,12 @@ async def test_what_repeats_in_a_call_is_judged_once(monkeypatch: pytest.MonkeyP
 async def test_arguments_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[Mapping[str, Any]] = []
 
-    def look(arguments: Mapping[str, Any]) -> search.FoundTexts:
+    def search_arguments(arguments: Mapping[str, Any]) -> search.FoundTexts:
         searched.append(arguments)
-        return plain_look(arguments)
+        return plain_search(arguments)
 
-    plain_look = search.look
-    monkeypatch.setattr(search, "look", look)
+    plain_search = search.search_arguments
+    monkeypatch.setattr(search, "search_arguments", search_arguments)
     assert await judged({"text": "a\nb"}) is DONE
     assert searched == [{"text": "a\nb"}]
 

@@ -4,6 +4,7 @@ To add one: a row in `DOORS`. The corpus beside it grows with every input that w
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -171,7 +172,7 @@ DOORS: dict[str, Door] = {
     "address of a resource": of_params(read_uri),
     "log message": of_params(read_said),
     "task": of_result(tasks.read),
-    "error of a tool": of_result(blocks.read_error),
+    "error of a tool": of_result(partial(blocks.read_error, most=relay.MAX_BLOCKS)),
     "beside tools": of_result(_beside_tools),
     "last event": read_event_id,
     "challenge": lambda data: challenge.read_challenge(text(data)),
