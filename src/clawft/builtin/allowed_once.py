@@ -1,4 +1,4 @@
-"""A word of the person that holds for one time: yes, or no."""
+"""Asks the person to allow something once."""
 
 from clawft.provider.context import ToolContext
 

@@ -1,4 +1,4 @@
-"""The text of what was fetched, as much of it as our memory takes: it is there several times on its way out. Pure."""
+"""Cuts fetched text to what memory allows, as several copies of it exist on its way out. Pure."""
 
 import sys
 
@@ -6,7 +6,7 @@ from clawft.link.http_out.fetch import FetchedAnswer
 from clawft.model.encoded import encoded
 
 MAX_TEXT_BYTES = 8_000_000
-"""Of one text, as it is in memory or as JSON, whichever is more."""
+"""Bytes of one text in memory or as JSON, whichever is more."""
 
 _PIECE = 65_536
 _WIDEST = 6
@@ -14,14 +14,14 @@ _WIDEST = 6
 
 
 def bounded_text(found: FetchedAnswer) -> tuple[str, bool]:
-    """As much of its text as there is room for, and whether some of it is missing."""
+    """As much of the fetched text as there is room for, and whether some of it is missing."""
     whole = found.text()
     text = fitting(whole, MAX_TEXT_BYTES)
     return text, found.truncated or len(text) < len(whole)
 
 
 def fitting(text: str, most: int) -> str:
-    """As much of it as takes so many bytes: a single odd character makes all of them four times as wide."""
+    """The beginning of the text that takes at most so many bytes: one wide character makes all four times as wide."""
     if len(text) * _WIDEST <= most:
         return text
     width = sys.getsizeof(text) // len(text)

@@ -23,7 +23,7 @@ CACHES = tuple(
 """Where the user's own programs keep what they have fetched: without these hardly anything builds."""
 
 OURS = (".clawft", ".mcp.json")
-"""Of the workspace for reading only. Git's own files are not: `git` is among these commands, and writes them."""
+"""Parts of the workspace that commands may only read. `.git` is not one: `git`, a command too, writes it."""
 
 
 def cell_for(
@@ -36,9 +36,9 @@ def cell_for(
     also: Iterable[PathRule] = (),
     network: tuple[str, ...] | None = None,
 ) -> Cell:
-    """Looks at files: for a thread. `setting` is `auto`, `off`, `strict` or `require`, as for a server.
+    """The cell for a command. Looks at files, so run it in a thread. `setting` is `auto`, `off`, `strict` or `require`.
 
-    `also` has the last word about paths; `network` lists hosts in place of the manifest's.
+    The rules in `also` win over all others about paths; `network` lists hosts in place of the manifest's.
     """
     granted = (*manifest.permissions.filesystem, *CACHES)
     bounds = bounds_of(setting, around(workspace, argv, cwd, granted, kept=OURS))

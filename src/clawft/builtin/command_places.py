@@ -1,7 +1,7 @@
-"""Places for the commands of built-in tools: a machine has few cores, and whoever has them start keeps others waiting.
+"""Bounds how many commands of built-in tools run at a time, as a machine has few cores.
 
-So few run at a time, what is looked up for them included; callers take turns for the next place, and where too many
-wait it is busy. Nobody who has a place waits for another, or for a person: so each of them comes free.
+A command, and what is looked up for it, runs in a place. Callers take turns for the next free one; where too many wait,
+the call fails as busy. Nobody who holds a place waits for another one, or for a person, so every place comes free.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from clawft.model import Caller
 
 MAX_PER_CORE = 4
 MAX_ON_FEW_CORES = 8
-"""Commands at a time; many of them wait for something else than a core."""
+"""How many commands may run at a time; many of them wait for something other than a core."""
 
 
 class Turn:
-    """Whose call it is that runs commands, and whether it has begun: one that stopped half-way would help nobody."""
+    """The caller whose call runs commands, and whether it has begun: then it is never refused for lack of room."""
 
     def __init__(self, caller: Caller) -> None:
         self.who = sharer(caller)
@@ -28,9 +28,9 @@ class Turn:
 
 @asynccontextmanager
 async def place(turn: Turn, seconds: float) -> AsyncGenerator[float]:
-    """A place, and what is left of so much time. Raises Busy if none comes free in it, or too many wait.
+    """Hold a place; gives the seconds that are left. Raises Busy if none comes free in time, or too many wait.
 
-    Whoever holds one asks for no other, and asks nobody anything.
+    The holder must not ask for a second place, nor wait for a person.
     """
     places = _command_places()
     seconds = await places.take(turn, seconds)
@@ -41,7 +41,7 @@ async def place(turn: Turn, seconds: float) -> AsyncGenerator[float]:
 
 
 class CommandPlaces:
-    """Of one loop."""
+    """The places of one event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -71,7 +71,7 @@ _open: list[CommandPlaces] = []
 
 
 def _command_places() -> CommandPlaces:
-    """There is one, and a new one only with a new loop."""
+    """The places of the running loop, made anew when the loop is another one."""
     loop = asyncio.get_running_loop()
     if not _open or _open[0].loop is not loop:
         _open[:] = [CommandPlaces(loop)]

@@ -1,4 +1,4 @@
-"""A regular expression at arm's length: it runs in a child process that is killed when its time is up."""
+"""Runs a regular expression in a child process, which is killed when its time is up: patterns can hang."""
 
 import os
 import subprocess

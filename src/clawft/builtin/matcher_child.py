@@ -11,7 +11,7 @@ import signal
 import sys
 
 LOOK_SECONDS = 0.5
-"""How soon we notice that whoever started us is gone."""
+"""How often the child looks whether its parent is still there."""
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def _end_with(parent: int) -> None:
-    """A pattern may be at work for years, and a parent that was killed ends nobody. Patterns let signals in."""
+    """End with the parent: it may be killed while a pattern runs on for years. A running pattern lets signals in."""
 
     def look(number: int, frame: object) -> None:
         if os.getppid() != parent:

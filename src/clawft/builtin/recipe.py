@@ -1,4 +1,4 @@
-"""From a function to a tool: its result is typed, with a short text beside it, and its first parameter filled in."""
+"""Tools whose first parameter (a `Git`, an `Ide`) is filled in by us, and whose typed result also has a short text."""
 
 import inspect
 from collections.abc import Awaitable, Callable
@@ -17,13 +17,13 @@ _members = msgspec.json.Decoder(dict[str, Raw])
 
 
 class ResultWithText(Protocol):
-    """A result that can say itself in a few lines."""
+    """A result with a short text for those who do not read its structured form."""
 
     def text(self) -> str: ...
 
 
 class ToolWords(TypedDict, total=False):
-    """What `@tool` takes."""
+    """The keyword arguments of `@tool`."""
 
     name: str
     alias: str
@@ -35,7 +35,7 @@ class ToolWords(TypedDict, total=False):
 
 
 class Recipe(Struct, frozen=True):
-    """A tool that still lacks what its first parameter is: the way to git, or to an editor."""
+    """A tool function whose first parameter, a `Git` or an `Ide`, is still to be filled in by `tool`."""
 
     function: Callable[..., Awaitable[ResultWithText]]
     words: ToolWords
@@ -45,7 +45,7 @@ class Recipe(Struct, frozen=True):
         return self.words.get("name") or self.function.__name__
 
     def tool(self, first: Callable[[str, ToolContext], Any]) -> Callable[..., Any]:
-        """The function as a tool. `first` makes its first parameter, of the tool's name; callers see the others."""
+        """The function as a tool; `first` makes its first parameter from the tool's name. Callers see the others."""
         function, name = self.function, self.name
 
         async def run(ctx: ToolContext, *values: Any) -> Reply:
@@ -60,12 +60,12 @@ class Recipe(Struct, frozen=True):
 
 
 def recipe(**words: Unpack[ToolWords]) -> Callable[[Callable[..., Awaitable[ResultWithText]]], Recipe]:
-    """Mark `async def status(git: Git, repo_path: str, …) -> StatusResult` as a tool to be."""
+    """Decorate `async def status(git: Git, repo_path: str, …) -> StatusResult`, to be made a tool by its family."""
     return lambda function: Recipe(function, words)
 
 
 def reply(result: ResultWithText) -> Reply:
-    """The structured form, and the short one for those who read."""
+    """A reply with the structured result and its short text."""
     content = b'{"content":[{"type":"text","text":' + _encode(result.text()) + b'}],"structuredContent":'
     return Reply(content + _encode(result) + b"}")
 

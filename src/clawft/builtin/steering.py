@@ -1,4 +1,4 @@
-"""What other programs run, or we ourselves, is decided in some files of a workspace: no tool writes those itself."""
+"""Refuses to write the files of a workspace that decide which programs run: git hooks, task files, our own settings."""
 
 from clawft.builtin.confine import MAX_PATH_CHARS
 from clawft.errors import PermissionDenied
@@ -13,7 +13,7 @@ def refuse_steering(tool: str, path: str) -> None:
 
 
 def refuse_steering_folder(tool: str, path: str) -> None:
-    """For a folder that is filled with what somebody else has chosen, such as a clone."""
+    """Refuse a folder whose contents somebody else chooses, such as a clone, if such files could come to lie in it."""
     if may_bring_deciding(path):
         raise PermissionDenied(
             tool, f"what lies in '{path}' decides what programs run", hint="choose a folder of another name"

@@ -1,4 +1,4 @@
-"""Everything beneath a folder, by descriptor: symlinks are named, never followed; `.git` and what is ours is closed."""
+"""Walks a folder by descriptors: symlinks are listed, never followed; `.git` and our own folder are not entered."""
 
 import os
 import stat
@@ -10,7 +10,7 @@ from clawft.builtin.confine import SHARED, ConfinedPath, is_ours
 
 MAX_DEPTH = 64
 MAX_NAMES = 10_000
-"""Names of a folder that are held at a time, and fewer the deeper it lies: there may be millions."""
+"""How many names of one folder are held at a time (fewer in deeper ones), as there may be millions."""
 CLOSED = frozenset({".git"})
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -46,7 +46,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 }
 """Command → its folder in `cli` and what it does."""
 _MEANT: Mapping[str, str] = dict.fromkeys(("serve", "start"), "weft gateway serves over HTTP, weft mcp-server on stdin")
-"""What people type who come from elsewhere."""
+"""Commands of other programs that people type here, with what to type instead."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _leave_threads(code: int) -> None:
-    """End now if there is a thread that is stuck: all else has ended, and Python would wait for it."""
+    """Exit at once if a thread is stuck, as Python would wait for it for ever."""
     threading = sys.modules.get("threading")
     if threading is None:
         return
@@ -97,14 +97,14 @@ def _main(words: list[str]) -> int:
 
 
 def _open_what_is_closed() -> None:
-    """Where a stream was closed before we began, the next file or socket would take its place, and be written into."""
+    """Open closed standard streams: otherwise the next file or socket would take their number, and be written to."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
 
 
 def _print_anything() -> None:
-    """A letter the terminal's encoding lacks is spelled out, and no reason to crash."""
+    """Escape characters that the encoding of the terminal lacks, instead of crashing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -137,7 +137,7 @@ def _unknown(words: list[str]) -> ClawftError:
 
 
 def _with_options_behind(words: list[str]) -> str:
-    """The line that was typed, with what stands before the command behind it; empty if there is no command."""
+    """The line that was typed with its options moved behind the command; empty if there is no command in it."""
     from shlex import join  # only to complain
 
     at = next((at for at, word in enumerate(words) if word in COMMANDS), 0)
@@ -146,7 +146,7 @@ def _with_options_behind(words: list[str]) -> str:
 
 
 def _whole(verb: str) -> str:
-    """Commands of which only the second word was typed."""
+    """The commands that have this verb, as only the verb was typed."""
     return ", or ".join(f"weft {command} {verb}" for command in COMMANDS if verb and verb in verbs_of(command))
 
 
@@ -194,7 +194,7 @@ def parser_of(name: str, verb: Verb) -> Parser:
 
 
 def _end_while_loading() -> None:
-    """Ctrl-C in the middle of an import ends us; anywhere else it is the usual exception. Not where it is ignored."""
+    """Let Ctrl-C during an import end the program; elsewhere it raises as usual. An ignored SIGINT stays ignored."""
     import signal  # not for `weft --version`
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -202,7 +202,7 @@ def _end_while_loading() -> None:
 
 
 def begin_loop(run: Callable[[Coroutine[Any, Any, T]], T], work: Coroutine[Any, Any, T]) -> T:
-    """Where a command begins its loop, which takes Ctrl-C over from Python's own handler, and from no other."""
+    """Start the event loop of a command, which takes over Ctrl-C only if Python's own handler is in place."""
     import signal  # loaded by now
 
     if signal.getsignal(signal.SIGINT) is _interrupt:
@@ -253,7 +253,7 @@ def _report(failure: Exception, words: Sequence[str]) -> int | None:
 
 
 def _of_the_machine(failure: OSError) -> ClawftError | None:
-    """What is wrong around us, and no bug of ours."""
+    """An error of the machine, such as a full disk, and no bug of ours; None for any other."""
     import errno  # only if something went wrong
 
     from clawft.errors import ClawftError
@@ -276,13 +276,13 @@ def _of_the_machine(failure: OSError) -> ClawftError | None:
 
 
 def _end_without_memory() -> NoReturn:
-    """In words that are there already, and at once: whatever else is done now may fail the same way."""
+    """End at once, with a message that is already in memory: any other step may run out of memory again."""
     os.write(2, b"weft: there is not enough memory\nhint: end something else, or allow more: ulimit -v unlimited\n")
     os._exit(FAILED)
 
 
 def _of_words(words: Sequence[str]) -> ClawftError | None:
-    """Names of files may be any bytes; what is sent to a server, or kept, is text."""
+    """The error for a word that is not text: file names may be any bytes, but what is sent or kept is text."""
     from clawft.cli.parser import WrongUsage  # only if something went wrong
 
     odd = next((word for word in words if any("\ud800" <= letter <= "\udfff" for letter in word)), None)
@@ -290,6 +290,6 @@ def _of_words(words: Sequence[str]) -> ClawftError | None:
 
 
 def _nobody_reads() -> int:
-    """`weft tools list | head -1`: the reader had enough. Python would complain once more when it closes stdout."""
+    """End quietly when the reader of a pipe has gone (`| head -1`): Python would complain again on closing stdout."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return OK

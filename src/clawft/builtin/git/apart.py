@@ -1,4 +1,4 @@
-"""A commit of some paths, whatever else is staged: from an index of its own, of the last commit and these paths."""
+"""A temporary index with the last commit and some paths, to commit these paths whatever else is staged."""
 
 import asyncio
 import os
@@ -10,13 +10,13 @@ from clawft.builtin.git.log import empty_tree, head_of
 from clawft.builtin.git.repo import Repo
 
 NAME = "weft-index"
-"""In the folder of the repository, and only while it is our turn: what one that was killed left is overwritten."""
+"""The file in the `.git` folder, used only while we hold the turn; what a killed weft left is overwritten."""
 GONE = b"0" * 6
 
 
 @asynccontextmanager
 async def index_of(repo: Repo, paths: Collection[bytes]) -> AsyncGenerator[dict[str, str]]:
-    """The variable that has git use it. The index of the repository stays as it is."""
+    """The environment variable that makes git use the temporary index; the index of the repository stays as it is."""
     file = repo.place.git_dir / NAME
     await asyncio.to_thread(_remove, file)
     try:

@@ -1,8 +1,8 @@
-"""Those who change a repository take turns, in this weft and with every other one; readers never wait.
+"""Locks a repository while it is changed, against calls in this weft and in others; readers never wait.
 
-To stage and to commit are two steps on one index: what somebody else does between them would be in the commit. The turn
-is a lock on a file of ours, which says whose it is, and one on a folder of the repository, for wefts with another home.
-Both are free again however their holder ends.
+Staging and committing are two steps on one index: what another call stages in between would be in the commit. A turn is
+a lock on a file of ours, which names its holder, and one on a folder of the repository, for wefts with another home.
+Both locks are released however their holder ends.
 """
 
 import asyncio
@@ -19,25 +19,25 @@ from clawft.errors import Busy, ExecutionFailed
 from clawft.store.home import held, held_folder, home, open_plain, private_dir
 
 Part = Literal["files", "remotes"]
-"""What is changed: index, work tree and branches; or what is known of remotes, which may take minutes.
+"""What is locked: index, work tree and branches; or what is known of remotes, which may take minutes.
 
-Who needs both takes the turn for remotes first.
+A call that needs both locks the remotes first.
 """
 
 LOCKED: Mapping[Part, str] = {"files": ".", "remotes": "objects"}
-"""The folder of the repository that is locked for each."""
+"""Part → the folder of the repository that is locked for it."""
 FOLDER = "git-turns"
 SLOTS = 4096
-"""Files for all repositories there are. Two that share one wait for each other."""
+"""How many lock files there are for all repositories; two that share one wait for each other."""
 SIGNATURE_BYTES = 8192
 
 _queues: WeakValueDictionary[tuple[int, Path], asyncio.Lock] = WeakValueDictionary()
-"""Of the calls in this process, for as long as there are any: they come in the order they asked."""
+"""The locks that queue the calls of this process in the order they asked; kept while any call uses them."""
 
 
 @asynccontextmanager
 async def alone(tool: str, repository: Path, part: Part, seconds: float) -> AsyncGenerator[None]:
-    """Nobody else changes this part meanwhile. ExecutionFailed, naming who does, if the turn does not come in time."""
+    """Hold the lock on this part. Raises ExecutionFailed, naming the holder, if it does not come free in time."""
     end = time.monotonic() + seconds
     file = await asyncio.to_thread(_file_of, repository, part)
     queue = _queues.setdefault((id(asyncio.get_running_loop()), file), asyncio.Lock())
@@ -71,7 +71,7 @@ async def _turn(tool: str, file: Path, left: float, seconds: float) -> int:
 
 
 async def _everywhere(tool: str, folder: Path, left: float, seconds: float) -> list[int]:
-    """Against wefts that do not see our file. Nothing where the folder is not there or cannot be locked."""
+    """Lock the folder, against wefts that do not see our file; no lock if it is missing or cannot be locked."""
     try:
         return [await held_folder(folder, left)]
     except Busy:
@@ -88,7 +88,7 @@ def _file_of(repository: Path, part: Part) -> Path:
 
 
 def _sign(turn: int, who: str) -> None:
-    """For those who wait for us too long."""
+    """Write who holds the lock, for the error of those who wait too long."""
     with suppress(OSError):  # a full disk: the lock is what counts
         os.ftruncate(turn, 0)
         os.pwrite(turn, who.encode("utf-8", "backslashreplace")[:SIGNATURE_BYTES], 0)

@@ -1,4 +1,4 @@
-"""What git says, read: bytes as text, text as records. Much of it in a thread, as everybody else would wait."""
+"""Decodes what git prints: bytes as text, text as records; large outputs in a thread, so that the loop goes on."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -11,16 +11,16 @@ THREADED_BYTES = 256 * 1024
 
 
 def decoded(raw: bytes) -> str:
-    """Contents as text: bytes that are no UTF-8 are spelled out."""
+    """Contents as text: bytes that are not UTF-8 are escaped."""
     return raw.decode("utf-8", "backslashreplace")
 
 
 def records(said: str, size: int) -> Iterator[list[str]]:
-    """So many fields each, with a null byte behind every field."""
+    """Records of `size` fields each, where a null byte ends every field."""
     fields = said.split("\0")
     return (fields[at : at + size] for at in range(0, len(fields) - size + 1, size))
 
 
 async def understood(parse: Callable[[bytes], T], said: bytes) -> T:
-    """What was said, read. Much of it in a thread: it would hold everybody else up."""
+    """The parsed output; a large one is parsed in a thread, as parsing it would hold up the loop."""
     return parse(said) if len(said) < THREADED_BYTES else await asyncio.to_thread(parse, said)

@@ -1,4 +1,4 @@
-"""Values from outside, judged before git sees them. What passes is no option and nothing git would misread."""
+"""Validates values from a caller before they reach git, so that none is taken for an option or misread."""
 
 import re
 from collections.abc import Sequence
@@ -16,28 +16,28 @@ _PERSON = re.compile(r"[^\x00-\x1f\x7f<>]+")
 
 
 def word(tool: str, name: str, value: str, hint: str = "") -> str:
-    """One line that is no option: a revision, a name, a pattern."""
+    """Check a single line that is not an option: a revision, a name, a pattern."""
     if "\n" in value or "\r" in value:
         raise InvalidArguments(f"{tool}: '{name}' holds a line break", hint="one line only")
     return _no_option(tool, name, value, hint)
 
 
 def revision(tool: str, name: str, value: str) -> str:
-    """What names a commit: `main`, `HEAD~2`, `v1.0^`, an id."""
+    """Check what names a commit: `main`, `HEAD~2`, `v1.0^`, an id."""
     if any(letter.isspace() for letter in word(tool, name, value)):
         raise InvalidArguments(f"{tool}: '{name}' holds blanks: {value!r}", hint="one revision or one range")
     return value
 
 
 def ref_name(tool: str, name: str, value: str) -> str:
-    """A name for a branch or tag that git would let us make."""
+    """Check the name of a new branch or tag against the rules of git."""
     if not _REF.fullmatch(word(tool, name, value)):
         raise InvalidArguments(f"{tool}: {value!r} can be no name of a branch or tag", hint="letters, digits, . _ - /")
     return value
 
 
 def remote_name(tool: str, value: str) -> str:
-    """A configured remote by name; an address here would pass by the rules for addresses."""
+    """Check the name of a configured remote; an address is refused, as it would bypass the rules for addresses."""
     if not _REMOTE.fullmatch(word(tool, "remote", value)):
         raise InvalidArguments(f"{tool}: {value!r} is no name of a remote", hint="the name of one, such as origin")
     return value
@@ -50,7 +50,7 @@ def full_id(tool: str, name: str, value: str) -> str:
 
 
 def message(tool: str, value: str, name: str = "message") -> str:
-    """Any text that is not empty."""
+    """Check the text of a message: anything but an empty one."""
     _check(tool, name, value, BOUNDS.message_chars)
     if not value.strip():
         raise InvalidArguments(f"{tool}: '{name}' is empty")
@@ -58,7 +58,7 @@ def message(tool: str, value: str, name: str = "message") -> str:
 
 
 def person(tool: str, name: str, value: str) -> str:
-    """A name or an address as it may stand in a commit."""
+    """Check a person's name or mail address, as it may stand in a commit."""
     found = word(tool, name, value).strip()
     if not _PERSON.fullmatch(found):
         raise InvalidArguments(f"{tool}: '{name}' is empty or holds '<', '>' or control characters")

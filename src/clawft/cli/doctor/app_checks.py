@@ -41,7 +41,7 @@ def _is_shortened(entry: CatalogEntry) -> bool:
 
 
 def delegation(app: App) -> Iterator[DoctorFinding]:
-    """Who could take a task now. Servers are not started here, so claude-flow's own is `servers`' business."""
+    """Which targets could take a task now. Servers are not started here, so claude-flow is left to `servers`."""
     told = app.settings.delegation
     if not told.is_on:
         return
@@ -69,7 +69,7 @@ def web_search(app: App) -> Iterator[DoctorFinding]:
 
 
 def people(app: App) -> Iterator[DoctorFinding]:
-    """Whether the gateway could check their tokens."""
+    """Whether the gateway could check the tokens of people who log in."""
     if not app.settings.auth_issuer:
         return
     from clawft.auth.bearer import check_installed  # only where people come with tokens of their own

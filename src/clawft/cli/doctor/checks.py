@@ -32,7 +32,7 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 NO_LISTS = "lists of hosts are not kept: servers with one, git and cargo reach every host"
 NOT_HELD = f"files are held; {NO_LISTS}; sockets of other programs can be reached"
-"""By Landlock."""
+"""What Landlock alone does not restrict."""
 NOT_BOUNDED = "what one takes of memory, disk and processor in all its processes is not bounded"
 NOT_INSTALLED = "bubblewrap is not installed"
 INSTALL_BUBBLEWRAP = "apt-get install bubblewrap, or your system's way"
@@ -79,7 +79,7 @@ def sandbox(folder: Path) -> Iterator[DoctorFinding]:
 
 
 def sandbox_with(found: Means) -> DoctorFinding:
-    """What is held here, and what is not although somebody may have asked for it."""
+    """What the sandbox can restrict on this machine, and what it cannot although a server may ask for it."""
     if found.level == "none":
         lost = "servers, git, cargo and commands run as you do, whatever their sandbox says"
         return warn("sandbox", f"none: {lost}; {found.reason}", 'sandbox = "require" starts nothing without one')
@@ -96,7 +96,7 @@ def sandbox_with(found: Means) -> DoctorFinding:
 
 
 def home(folder: Path) -> Iterator[DoctorFinding]:
-    """Only the user may read what is in here, and above all change it."""
+    """Whether only the user can read and change what is in the home folder."""
     there = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
         said = f"{folder} is not writable" if there == folder else f"{folder} cannot be made in {there}"
@@ -118,7 +118,7 @@ def home(folder: Path) -> Iterator[DoctorFinding]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Regular files below, up to a bound; links are not followed. What servers keep in their own folders is theirs."""
+    """Regular files below, up to a bound; links are not followed, and the folders that servers own are skipped."""
     found = (Path(place, name) for place, names in _ours(folder) for name in names)
     return (path for path in islice(found, MAX_FILES) if not path.is_symlink())
 
@@ -141,12 +141,12 @@ def _exposed(path: Path) -> DoctorFinding | None:
 
 
 def _room(folder: Path) -> int:
-    """Bytes that may still be written there."""
+    """How many bytes are free there."""
     return shutil.disk_usage(folder).free
 
 
 def _lacks_inodes(folder: Path) -> bool:
-    """Some file systems have as many files as there is room for, and count none."""
+    """Whether no file can be added. File systems without a fixed number of files report zero of them, which is fine."""
     if sys.platform == "win32":
         return False
     found = os.statvfs(folder)

@@ -1,4 +1,4 @@
-"""What `weft doctor` looks at where a weft serves: whether its servers are there. It is only asked."""
+"""What `weft doctor` asks a running weft: whether its servers are up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # often none runs
     from clawft.app.status_socket import RunningWeft
 
 GOOD = ("connected", "disabled", "waiting")
-"""That a server waits for its approval is told from the files."""
+"""States that are no problem here: a server waiting for its approval is reported by another check."""
 
 
 def running(options: Options) -> Iterator[DoctorFinding]:

@@ -1,4 +1,4 @@
-"""`weft doctor --scan`: what servers tell the model, looked at for what a model should not be told."""
+"""`weft doctor --scan`: looks for text that is meant to manipulate the model in whatever servers tell it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ORDER: tuple[Severity, ...] = ("high", "medium", "low")
 
 
 class ServerSuspicion(Struct, frozen=True):
-    """One suspicion, and whose it is: a tool's, a prompt's, a resource's, or the server's own instructions."""
+    """One suspicion, and where it was found: in a tool, a prompt, a resource, or the instructions of the server."""
 
     severity: Severity
     server: str
@@ -46,7 +46,7 @@ class ScanReport(Struct, frozen=True):
 
 
 def scan_servers(options: Options) -> int:
-    """1 if something of high severity was found."""
+    """Scan, print, and give the exit code: 1 if something of high severity was found."""
 
     async def work(app: App) -> ScanReport:
         return report_on(app) if app.files.name_any else ScanReport(0, 0, [])
@@ -94,7 +94,7 @@ def _of_server(server: str, told: list[tuple[str, Mapping[str, Any]]], foreign: 
 
 
 def _foreign(server: str, names: Mapping[str, set[str]]) -> set[str]:
-    """What the tools of the other servers are called here."""
+    """The names of the tools of all other servers."""
     return {f"{other}__{name}" for other, theirs in names.items() if other != server for name in theirs}
 
 

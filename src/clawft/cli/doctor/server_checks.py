@@ -33,14 +33,14 @@ def servers(app: App) -> Iterator[DoctorFinding]:
 
 
 def _variables(found: FoundServer) -> Iterator[DoctorFinding]:
-    """What a server refers to and nobody has set: it would not start."""
+    """Variables that a server refers to and that are not set: it would not start."""
     spec = found.spec
     for name in unset_variables(*spec.env.values(), *spec.headers.values(), spec.url, spec.proxy):
         yield warn("servers", f"{found.origin}: {spec.name} needs the variable {name}", f"export {name}=…")
 
 
 def _program(found: FoundServer) -> DoctorFinding:
-    """Does what it starts exist? An address is not asked; `weft servers test` does that."""
+    """Whether the program of a server exists. Addresses are not tried; `weft servers test` does that."""
     if missing := missing_program(found):
         return fail("servers", *missing)
     spec = found.spec
@@ -64,7 +64,7 @@ class _Recalled:
 
 
 def recall(app: App) -> None:
-    """Have what servers listed last stand in the catalog: their names can be looked at while none of them runs."""
+    """Put what servers listed last into the catalog, so that names can be checked while no server runs."""
     cache, room = SchemaCache(folder(app.settings.home)), Room()
     for name, spec in app.servers.wanted.items():
         known = cache.get(spec) if spec.enabled else None
