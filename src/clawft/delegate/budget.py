@@ -63,7 +63,7 @@ class Spending(Struct, frozen=True):
 
 
 def exceeded(bounds: RunBounds, spent: Spending) -> RunEnd | None:
-    """The bound that keeps another answer from being asked for."""
+    """The bound that is used up, so that no further answer may be asked for; None if there is none."""
     if spent.turns >= bounds.turns:
         return RunEnd.TURNS
     if spent.usage.total >= bounds.tokens:
@@ -74,12 +74,12 @@ def exceeded(bounds: RunBounds, spent: Spending) -> RunEnd | None:
 
 
 def room(bounds: RunBounds, spent: Spending) -> int:
-    """Tokens the next answer may have."""
+    """How many tokens the next answer may have."""
     return max(1, min(bounds.answer_tokens, bounds.tokens - spent.usage.total))
 
 
 def why(end: RunEnd, bounds: RunBounds) -> tuple[str, str]:
-    """What happened, and what to do next."""
+    """The reason for an end, and what to do next."""
     match end:
         case RunEnd.TURNS:
             return f"not done after {bounds.turns} turns", "raise delegation.max_turns, or ask for less"
@@ -126,7 +126,7 @@ PRICES: Mapping[str, Price] = {
 
 
 def price_of(model: str, told: Mapping[str, Price]) -> Price | None:
-    """What the user says, else the list; None for a model nobody knows."""
+    """The price the user has set, else the list price; None for an unknown model."""
     if model in told:
         return told[model]
     known = [name for name in PRICES if model.startswith(name)]

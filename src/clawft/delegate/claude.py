@@ -37,7 +37,7 @@ _CACHED = {"cache_control": {"type": "ephemeral"}}
 
 
 class Claude:
-    """A Model. Tries nothing twice: the loop does that, and tells of it."""
+    """A Model. It retries nothing: the loop does, and reports it."""
 
     def __init__(self, model: str, key: ApiKey, url: str = "") -> None:
         library = sdk.load(VENDOR, EXTRA)
@@ -71,7 +71,7 @@ class Claude:
 
 
 def body_of(request: ModelRequest, model: str, names: NameMap) -> dict[str, Any]:
-    """With marks for the prompt cache behind the tools, the system text and the newest message."""
+    """The request body, with prompt cache marks after the tools, the system text and the newest message."""
     body = {
         "model": model,
         "max_tokens": request.max_tokens,
@@ -92,7 +92,7 @@ def _tools(tools: Sequence[ToolSpec], names: NameMap) -> list[Block]:
 
 
 def _messages(history: Sequence[HistoryEntry], names: NameMap) -> list[Block]:
-    """Users and assistants take turns: what comes from the same side in a row is one message."""
+    """The history as messages; consecutive entries of one role are merged, as the API wants roles to alternate."""
     messages: list[Block] = []
     for entry in history:
         role, content = _content(entry, names)
@@ -117,7 +117,7 @@ def _content(entry: HistoryEntry, names: NameMap) -> tuple[str, list[Block]]:
 
 
 def _assistant_blocks(answer: ModelAnswer, names: NameMap) -> list[Block]:
-    """As it came, thinking and signatures too; rebuilt where another vendor's model said it."""
+    """The blocks of an answer as they came, with thinking and signatures; rebuilt if another vendor's model gave it."""
     said = cast("object", answer.raw)
     if answer.vendor == VENDOR and isinstance(said, list):  # a transcript may have been tampered with
         return [*cast("list[Block]", said)]
@@ -132,7 +132,7 @@ def _assistant_blocks(answer: ModelAnswer, names: NameMap) -> list[Block]:
 
 
 class ClaudeStream(AnswerStream):
-    """What we do not understand of an answer is kept as it came."""
+    """Puts an answer together from its events; parts we do not understand are kept as they came."""
 
     def __init__(self, say: Say, key: ApiKey, failures: sdk.Failures) -> None:
         super().__init__(say, key, failures)
@@ -161,7 +161,7 @@ class ClaudeStream(AnswerStream):
                 pass  # a ping, or what there will be one day
 
     def _count(self, told: dict[str, Any]) -> None:
-        """What is counted later takes the place of what was counted before."""
+        """Take the usage of an event; later counts replace earlier ones."""
         counts: dict[str, Any] = told.get("usage") or {}
         self._usage |= {name: count for name, count in counts.items() if count is not None}
 
@@ -214,12 +214,12 @@ class ClaudeStream(AnswerStream):
 
 
 def _is_whole(block: Block, stop: StopReason) -> bool:
-    """A call that was cut off has no whole arguments."""
+    """Whether a block is complete: a call that was cut off has incomplete arguments."""
     return not (stop is StopReason.CUT and block["type"].endswith("tool_use"))
 
 
 def _sendable(block: Block) -> Block:
-    """Without what the API says of it and does not want to hear."""
+    """The block without members that the API sends but does not accept back."""
     return {name: value for name, value in block.items() if name != "caller" and value is not None}
 
 

@@ -1,7 +1,7 @@
-"""An answer while it comes: the events of a model's API as JSON objects, read by us and not by its library.
+"""Reads a streamed answer: the events of a model's API as JSON objects, read by us and not by its library.
 
-The libraries put together anew what has come so far, with each line and with each piece of an argument. A few megabytes
-in small pieces would hold up everybody else for minutes.
+The libraries rebuild everything received so far with each line and each piece of an argument. A few megabytes in small
+pieces would hold up the event loop for minutes.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from clawft.model.encoded import without_surrogates
 from clawft.wire.sse import EventReader
 
 MAX_EVENT = 64 * 1024 * 1024
-"""Bytes of one event; the whole answer is bounded before."""
+"""Bytes of one event; the size of the whole answer is bounded by the HTTP client."""
 LAST = "[DONE]"
-"""How Chat Completions say that nothing more comes."""
+"""The data that ends a stream of Chat Completions."""
 
 
 Create = Callable[..., AbstractAsyncContextManager[Any]]
-"""How a library is asked for an answer; it takes the body of the request by keyword."""
+"""The function of a library that asks for an answer; it takes the request body as keyword arguments."""
 
 
 class AnswerStream(ABC):
@@ -83,7 +83,7 @@ def _object(data: str) -> dict[str, Any]:
 
 
 class TextPieces:
-    """A text that grows, without being copied each time."""
+    """A text that grows by pieces, joined only once."""
 
     def __init__(self, begun: str = "") -> None:
         self._pieces = [begun]
@@ -92,5 +92,5 @@ class TextPieces:
         self._pieces.append(piece)
 
     def joined(self, key: ApiKey) -> str:
-        """Without the key, should it have come in pieces."""
+        """The whole text, with the key blotted out even if it came split over pieces."""
         return key.hidden_in_answer("".join(self._pieces))

@@ -20,7 +20,7 @@ class ApiKey:
         return f"ApiKey({HIDDEN})"
 
     def reveal(self) -> str:
-        """For the one place that sends it."""
+        """The key itself, for the one place that sends it."""
         return self._secret
 
     def hidden_in(self, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Nobody but us: a task that is a tool call is carried out, for any other the tools that fit are named."""
+"""Handles a task without a model: one that is a tool call is carried out, for any other fitting tools are named."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LocalModel:
     name = "local"
 
     def __init__(self, search: Search, knows: Knows, near: NearestTool, why: str, missing: Mapping[str, str]) -> None:
-        """`why` the task is here; `missing`: why each of the others cannot take one."""
+        """`why` says why the task is handled locally; `missing` says why each other target cannot take one."""
         self._search = search
         self._knows = knows
         self._near = near
@@ -105,7 +105,7 @@ def _pairs(text: str) -> dict[str, Any] | None:
 
 
 def _value(text: str) -> Any:
-    """Numbers, switches and JSON are what they look like; everything else is text."""
+    """A value as JSON if it is JSON, else as text."""
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:

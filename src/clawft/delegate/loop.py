@@ -30,19 +30,19 @@ from clawft.model.encoded import without_surrogates
 from clawft.policy.delegation import Price
 
 MAX_USES = 64
-"""Calls of one answer that are carried out; the others are answered with an error."""
+"""How many calls of one answer are carried out; further ones are answered with an error."""
 MAX_SAME = 3
-"""How often in a row the same calls may bring the same results."""
+"""How often in a row the same calls may have the same results before the run counts as looping."""
 MAX_CONTINUED = 2
 """How often an answer that was cut off is continued."""
 MAX_ANSWER = 8_000_000
 """Characters of one answer."""
 MAX_CONVERSATION = 4_000_000
-"""Characters of a conversation: more than models can read, whatever they say that they have counted."""
+"""Characters of a conversation: more than any model can read, whatever token counts it reports."""
 GO_ON = "Go on exactly where you stopped."
 
 Record = Callable[[HistoryEntry], None]
-"""Keeps an entry of the history, before anything else happens."""
+"""Stores an entry of the history, before anything else is done with it."""
 
 
 class Loop:
@@ -124,7 +124,7 @@ class Loop:
         return answer
 
     async def _tried(self, request: ModelRequest) -> ModelAnswer:
-        """Again and again, as far as what goes wrong may pass by itself."""
+        """Ask the model, with retries for failures that may pass by themselves."""
         attempt = 0
         while True:
             attempt += 1
@@ -138,7 +138,7 @@ class Loop:
             await asyncio.sleep(wait)
 
     def _listener(self) -> Say:
-        """Passes on what the model says, as long as it finds an end."""
+        """A listener that reports the text of the model, and stops an answer that never ends."""
         heard = 0
 
         def say(text: str) -> None:
@@ -154,7 +154,7 @@ class Loop:
     # ── the tools ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _carried_out(self, uses: Sequence[ToolUse]) -> object:
-        """All calls of one answer, some at a time. What was called and what came of it, to be compared."""
+        """Carry out all calls of one answer, a few at a time. Gives calls and results, to tell whether they repeat."""
         gate = asyncio.Semaphore(self._bounds.parallel)
 
         async def one(at: int, use: ToolUse) -> ToolResult:
@@ -203,7 +203,7 @@ class Loop:
         return outcome
 
     def _last_text(self) -> str:
-        """The text of the last answer; one that was continued counts as a whole."""
+        """The text of the last answer, joined from its parts if it was continued."""
         parts: list[str] = []
         for entry in reversed(self._history):
             if isinstance(entry, ModelAnswer):

@@ -45,7 +45,7 @@ _STOPS = {
 
 
 class OpenAI:
-    """A Model. Tries nothing twice: the loop does that, and tells of it."""
+    """A Model. It retries nothing: the loop does, and reports it."""
 
     def __init__(self, model: str, key: ApiKey, url: str = "") -> None:
         library = sdk.load(VENDOR, EXTRA)
@@ -78,7 +78,7 @@ class OpenAI:
 
 
 def body_of(request: ModelRequest, model: str, names: NameMap) -> dict[str, Any]:
-    """No list at all where there are no tools: an empty one is an error over there."""
+    """The request body, without a list of tools if there are none: this API refuses an empty list."""
     system: list[Message] = [{"role": "system", "content": request.system}] if request.system else []
     body: dict[str, Any] = {
         "model": model,
@@ -101,7 +101,7 @@ def _messages(entry: HistoryEntry, names: NameMap) -> Sequence[Message]:
 
 
 def _result(result: ToolResult) -> Message:
-    """There is no mark for an error over there, so the text says it."""
+    """A tool result. This API has no mark for errors, so the text says it."""
     text = f"error: {result.text}" if result.is_error else result.text
     return {"role": "tool", "tool_call_id": result.id, "content": text}
 
@@ -124,7 +124,7 @@ def _assistant_message(answer: ModelAnswer, names: NameMap) -> Message:
 
 
 class _Call:
-    """One call of an answer while it comes."""
+    """One tool call of an answer, put together from its pieces."""
 
     def __init__(self) -> None:
         self.id = self.name = ""
@@ -142,7 +142,7 @@ class _Call:
 
 
 class OpenAIStream(AnswerStream):
-    """Its events are chunks of one message."""
+    """Puts an answer together from events that are chunks of one message."""
 
     def __init__(self, say: Say, key: ApiKey, failures: sdk.Failures) -> None:
         super().__init__(say, key, failures)

@@ -1,4 +1,4 @@
-"""What a model is told about where it is. Pure."""
+"""The system prompt: how to work, the workspace, and the connected servers. Pure."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SEARCHING = (
 
 
 class ConnectedServer(Struct, frozen=True):
-    """A server that is there, and what it says of itself."""
+    """A connected server and its instructions."""
 
     name: str
     instructions: str = ""
 
 
 def system_prompt(workspace: str, servers: Sequence[ConnectedServer], *, searching: bool) -> str:
-    """Of MCP servers it speaks only if some are connected."""
+    """The system prompt; it mentions MCP servers only if some are connected."""
     parts = [MANNERS, f"The workspace is {workspace}."]
     if searching:
         parts.append(SEARCHING)

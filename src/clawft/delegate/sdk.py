@@ -1,4 +1,4 @@
-"""What both vendors' libraries have in common: they are loaded on first use, and fail in the same ways."""
+"""What both vendors' libraries share: loading on first use, and turning their failures into ours."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def load(library: str, extra: str) -> ModuleType:
 
 
 class Failures:
-    """What goes wrong with one model, as ours: what happened, without the key, and whether it may pass."""
+    """Turns failures of one model into ModelFailed: what happened, without the key, and whether it may pass."""
 
     def __init__(self, who: str, key: ApiKey) -> None:
         self._who = who
@@ -81,7 +81,7 @@ class Failures:
 
 
 _ODD = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
-"""What comes of reading an answer that has another form."""
+"""Exceptions raised by reading an answer that has an unexpected form."""
 _ANOTHER = "is the address right? It must lead to a server of this API"
 _LATER = "try again later, or ask another model"
 _HINTS = {
@@ -104,7 +104,7 @@ def _unreached(broken: Exception) -> str:
 
 
 def _reason(broken: Exception) -> str:
-    """The server's own words, where its error has the usual form."""
+    """The error message of the server, if it has the usual form; else the text of the exception."""
     words = words_of(getattr(broken, "body", None))
     if words:
         return words
@@ -114,7 +114,7 @@ def _reason(broken: Exception) -> str:
 
 
 def words_of(body: Any) -> str:
-    """What an error of either API says; empty where it has another form."""
+    """The message in an error body of either API; empty if it has another form."""
     for inner in ("error", "message"):
         if isinstance(body, dict) and inner in body:
             body = body[inner]  # pyright: ignore[reportUnknownVariableType]  # whatever a server sends

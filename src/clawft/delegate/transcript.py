@@ -1,4 +1,4 @@
-"""What was said and done, kept line by line as it happens, so that a run that was killed can go on."""
+"""The record of a run, written line by line as it happens, so that a run that was killed can be continued."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from clawft.store.home import PRIVATE_FILE, check_plain, claimed, open_plain, pr
 MAX_KEPT = 200
 """Transcripts of one agent; the oldest go."""
 MAX_BYTES = 32 * 1024 * 1024
-"""More than any conversation that can go on takes in a file."""
+"""Bytes of a file; a larger one holds more than any conversation that could be continued."""
 LEAST_ENTRY = 100
-"""Characters that an entry counts for at least, when it is read: a million empty ones are no conversation either."""
+"""The least number of characters an entry counts for when it is read, so that empty entries are bounded as well."""
 LAST = "last"
 SUFFIX = ".jsonl"
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-"""Neither through a link nor waiting for whoever reads: what stands there may be a pipe."""
+"""Flags to open a file without following a link, and without waiting if it is a pipe."""
 
 
 class TranscriptStart(Struct, frozen=True, tag="start"):
@@ -42,7 +42,7 @@ _line = msgspec.json.Decoder(TranscriptStart | HistoryEntry | Outcome)
 
 
 class Transcript:
-    """One file, for the owner only, and for one run at a time. Each line is whole before the next thing happens."""
+    """One file, readable by its owner only and used by one run at a time. A line is written before the run goes on."""
 
     def __init__(self, file: Path) -> None:
         """Raises Busy if another run goes on with it."""
@@ -113,7 +113,7 @@ class NoTranscript(ClawftError):
 
 
 def _known(folder: Path) -> list[Path]:
-    """The oldest first: their names begin with the time."""
+    """The transcripts in a folder, the oldest first: their names begin with the time."""
     return sorted(folder.glob(f"*{SUFFIX}")) if folder.is_dir() else []
 
 

@@ -1,4 +1,4 @@
-"""What a task is made of while a model works on it: the same nouns for every model.
+"""The conversation with a model as data that is the same for every vendor: answers, tool calls, results, usage.
 
 A history is a task, then answers and results in turn. `ModelAnswer.raw` is the answer as its vendor said it, so that
 what we do not understand (thinking and its signature) goes back untouched.
@@ -26,7 +26,7 @@ class StopReason(Enum):
 
 
 class TokenUsage(Struct, frozen=True):
-    """Tokens. `input` has none of those that were written to or read from a cache."""
+    """Counts of tokens. `input` does not include those written to or read from a cache."""
 
     input: int = 0
     output: int = 0
@@ -47,16 +47,16 @@ class TokenUsage(Struct, frozen=True):
 
 
 MAX_COUNTED = 10**12
-"""More than anybody can read or say; a larger count is none that can be reckoned with."""
+"""A larger count of tokens is no plausible one, and is cut to this."""
 
 
 def counted(told: Any) -> int:
-    """Tokens as a server tells them; what is no count is none."""
+    """A count of tokens as a server reports it, within bounds; zero if it is no number."""
     return min(max(0, told), MAX_COUNTED) if isinstance(told, int) else 0
 
 
 class ToolUse(Struct, frozen=True):
-    """A tool the model wants to be called. `name` is ours, not the spelling its API asked for."""
+    """A tool call the model asks for. `name` is our name of the tool, not the spelling of its API."""
 
     id: str
     name: str
@@ -90,7 +90,7 @@ HistoryEntry = TaskText | ModelAnswer | ToolResults
 
 
 def length_of(entry: HistoryEntry) -> int:
-    """About how many characters a model reads of it."""
+    """About how many characters of an entry a model has to read."""
     match entry:
         case TaskText(text):
             return len(text)
@@ -120,7 +120,7 @@ Say = Callable[[str], None]
 
 
 class Model(Protocol):
-    """Whoever answers. Raises ModelFailed; nothing is tried twice in there."""
+    """A model that answers. Raises ModelFailed, and retries nothing itself."""
 
     @property
     def name(self) -> str: ...
@@ -131,7 +131,10 @@ class Model(Protocol):
 
 
 def mended(history: Sequence[HistoryEntry]) -> list[HistoryEntry]:
-    """Every call has its result and every result its call, as models insist. One that was broken off is answered so."""
+    """The history with a result for every call and a call for every result, as the APIs insist.
+
+    A call that was interrupted gets a result that says so.
+    """
     whole: list[HistoryEntry] = []
     for entry in history:
         before = whole[-1] if whole else None
