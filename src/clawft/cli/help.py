@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # typing alone costs more than all that `weft --help` needs
     from clawft.cli.parser import Verb
 
 _NAME_COLUMNS = 11
-"""The longest name of a command."""
+"""Width of the column of names."""
 
 
 def overview() -> str:

@@ -1,4 +1,4 @@
-"""What was approved or taken back, repeated to the person."""
+"""Prints what was approved or revoked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clawft.policy.pin import INSTRUCTIONS
 
 
 def tell_all(done: str, given: Sequence[Approval], options: Options) -> int:
-    """What was approved, in full: this is the moment to read it. What all tools of a server share is said once."""
+    """Print everything that was approved, as the person may read it now; what all tools of a server share only once."""
     if options.json:
         print_json({done: [described(each, time.time()) for each in given]})
         return 0

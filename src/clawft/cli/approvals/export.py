@@ -42,7 +42,7 @@ def run(options: Options) -> int:
 
 
 def _write(path: Path, text: bytes) -> None:
-    """Whole or not at all, and for this person only: it says what they trust. A link is replaced, not followed."""
+    """Write the file atomically, for its owner only: it says what they trust. A link is replaced, not followed."""
     try:
         if path.is_relative_to("/dev") or (path.exists() and not path.is_file()):  # a device, or somebody's pipe
             path.write_bytes(text)
@@ -54,7 +54,7 @@ def _write(path: Path, text: bytes) -> None:
 
 
 def _travels(each: Approval, workspace: str, options: Options) -> bool:
-    """What holds for one other folder, or one caller, says nothing elsewhere."""
+    """Whether an approval can be exported: one for another folder, or for one caller, means nothing elsewhere."""
     is_here = each.workspace in (ANYONE, workspace)
     return is_here and each.principal == ANYONE and (bool(each.tool) or options.launches)
 

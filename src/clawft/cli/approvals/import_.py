@@ -26,7 +26,7 @@ ANOTHER = "import what `weft approvals export --output FILE` wrote elsewhere, as
 
 
 def run(options: Options) -> int:
-    """What this person does not have yet, or has in another form."""
+    """Import the approvals that this person lacks, or has for another text."""
     file = "stdin" if options.file == STDIN else options.file
     told = [_genuine(each, file) for each in parse(_content(options.file), file, hint=ANOTHER)]
     coming = [_here(each, options) for each in told if _may_come(each, options)]
@@ -51,7 +51,7 @@ def run(options: Options) -> int:
 
 
 def _may_come(each: Approval, options: Options) -> bool:
-    """Whoever wrote the file says nothing about other folders or callers, and nothing about programs unless asked."""
+    """Whether an approval may be imported: none for other folders or callers, and of programs only if asked for."""
     is_here = each.workspace in (ANYONE, HERE)
     return is_here and each.principal == ANYONE and (bool(each.tool) or (options.launches and each.workspace == HERE))
 
@@ -65,7 +65,7 @@ def _content(file: str) -> bytes:
 
 
 def _genuine(each: Approval, file: str) -> Approval:
-    """Raises InvalidConfig if what would be shown as approved is not what is approved."""
+    """Raises InvalidConfig if the shown text does not match the pin, so that another text would be approved."""
     if each.shown is not msgspec.UNSET and pin(approved_text(each)) != each.pin:
         what = f"{each.tool or 'the launch'} of {each.server}"
         raise InvalidConfig(f"{file}: the approval of {what} was altered", hint=ANOTHER)

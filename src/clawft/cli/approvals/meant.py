@@ -1,4 +1,4 @@
-"""Which approvals, or tools, somebody means by the words they typed."""
+"""Reads which server and tools are named by the words of a command line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clawft.policy.approval import covers
 
 
 def meant(options: Options) -> tuple[str, list[str]]:
-    """`SERVER TOOL…`, or the name of one tool in any form that agents may see."""
+    """The server and its tools, from `SERVER TOOL…` or from one tool name in any form that agents see."""
     for head, between in () if options.tools else (("mcp:", ":"), ("mcp:", "__"), ("mcp__", "__"), ("", "__")):
         server, found, tool = options.server.removeprefix(head).partition(between)
         if found and options.server.startswith(head):
@@ -19,7 +19,7 @@ def meant(options: Options) -> tuple[str, list[str]]:
 
 
 def is_named(server: str, tool: str, words: Sequence[str]) -> bool:
-    """Whether it is meant by one of these: its own name, the one agents see, or a glob."""
+    """Whether one of the words names this tool: by its own name, a name that agents see, or a glob."""
     heads = (f"{server}__", f"mcp__{server}__")
     seen = [fit(head + tool) for head in heads]
     return any(

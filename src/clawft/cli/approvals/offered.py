@@ -1,4 +1,4 @@
-"""What servers say of their tools: now, or when they were last heard."""
+"""The tools that servers offer now, or offered when they last ran."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from clawft.upstream.offer.list_reading import read_tools
 
 
 def offered(servers: Sequence[str], options: Options) -> dict[str, OfferedTools]:
-    """What these servers say now: they are started for it. Of one that does not run here, what it said last."""
+    """What these servers offer now, for which they are started; what it offered last for one that cannot run here."""
 
     async def work(app: App) -> dict[str, OfferedTools]:
         known = [name for name in servers if app.files.name_any and name in app.servers.wanted]

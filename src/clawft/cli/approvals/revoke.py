@@ -31,14 +31,14 @@ def run(options: Options) -> int:
 
 
 def _approved_instead(server: str, globs: Sequence[str]) -> str:
-    """The nearest of what is approved: a tool of this server, or a server."""
+    """The hint of the nearest name that is approved: a tool of this server, or a server."""
     tools = [each.tool for each in book().all() if each.server == server and each.tool]
     near = nearest(globs[0], tools) if globs and tools else nearest(server, {each.server for each in book().all()})
     return f"did you mean {one_line(near)}?" if near and near != server else "weft approvals list"
 
 
 def _meant_by(known: Iterable[Approval], server: str, words: Sequence[str]) -> list[Approval]:
-    """With every glob that would approve one of the tools anew when it is used next."""
+    """The approvals to revoke, with every glob that would approve one of the tools again on its next use."""
     mine = [each for each in known if each.server == server]
     named = [each for each in mine if not words or is_named(server, each.tool, words)]
     tools = {*(each.tool for each in named), *(word.removeprefix(f"{server}__") for word in words)}

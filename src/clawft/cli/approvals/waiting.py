@@ -1,4 +1,4 @@
-"""Servers that nobody has approved yet, and why of one nothing can be approved."""
+"""Servers that wait for an approval, and why a server cannot be approved."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import msgspec
 
 
 def members_of(line: bytes | msgspec.Raw) -> dict[str, Any]:
-    """One line as data. What somebody wrote over is shown too, as far as that goes."""
+    """One line as data; a line that was tampered with is shown as far as it can be read."""
     try:
         return msgspec.json.decode(line, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""A place to listen on, and why it cannot be."""
+"""The address to listen on, and the error if that fails."""
 
 from __future__ import annotations
 

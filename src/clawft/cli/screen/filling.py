@@ -1,4 +1,4 @@
-"""A form, filled in line by line by the person at the terminal."""
+"""Asks the person at the terminal to fill in a form, line by line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILL_IN = "fill it in"
 
 
 async def filled_in(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """None if the person does not want to, or gives up."""
+    """The values that were filled in; None if the person declines or gives up."""
     if await choose((FILL_IN,)) is None:
         return None
     content: dict[str, Any] = {}
@@ -29,7 +29,7 @@ async def filled_in(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 async def _answer_to(field: FormField) -> Mapping[str, Any] | None:
-    """What it is to be, nothing if it is left out; None for somebody who gives up. What the server says has a bar."""
+    """The value of one field, empty if it is left out, None if the person gives up. The server's text has a bar."""
     if field.about:
         tell_paragraph("".join(f"{BAR}{line}\n" for line in field.about.splitlines()).rstrip("\n"))
     offered = "  ".join(f"[{at}] {safe(choice.shown)}" for at, choice in enumerate(field.choices, 1))

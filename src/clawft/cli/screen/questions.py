@@ -22,19 +22,19 @@ DECLINED: Mapping[str, Any] = {"action": "decline"}
 
 
 def can_ask() -> bool:
-    """Somebody sits there: they see what we say, and we hear what they type."""
+    """Whether a person is at the terminal: stdin and stderr both belong to one."""
     return sys.stdin.isatty() and is_terminal(sys.stderr)
 
 
 def way_back(what: str, caller: Caller, *, quiet: bool) -> tuple[Caller, WaitingTalk]:
-    """Who calls from here, and how they hear of it; somebody at a terminal can be asked."""
+    """The caller and its Talk for a call from here; only a person at a terminal can be asked questions."""
     if not can_ask():
         return caller, WaitingTalk(what, quiet=quiet)
     return msgspec.structs.replace(caller, capabilities=Capabilities(elicit_form=True)), AskingTalk(what, quiet=quiet)
 
 
 class Pausing(Protocol):
-    """Whatever else writes to the terminal."""
+    """What writes to the terminal, and has to pause during a question."""
 
     def pause(self) -> None: ...
 
@@ -89,7 +89,7 @@ async def _filled_in(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 async def choose(values: Sequence[Any]) -> Any:
-    """One of the values, or None for no. Whoever types something else may have meant yes: they are asked again."""
+    """One of the values, or None for no. Anything else may have been meant as yes, so the question is repeated."""
     offered = "  ".join(f"[{at}] {safe(_words(value))}" for at, value in enumerate(values, 1))
     for _ in range(MAX_TRIES):
         tell(f"{offered}  [Enter] no")
@@ -119,7 +119,7 @@ def _words(value: object) -> str:
 
 
 def _forget_what_was_typed() -> None:
-    """Whoever typed ahead did not answer this question. What they type from now on waits for its turn."""
+    """Discard input typed before the question was shown, as it does not answer it."""
     import termios  # only where somebody is asked
 
     with suppress(termios.error):  # a terminal that is gone answers nothing either

@@ -16,7 +16,7 @@ from clawft.model import LogLevel, SilentTalk
 from clawft.provider import texts
 
 QUIET_SECONDS = 1.0
-"""Nothing is said about a call that is faster than this."""
+"""A faster call shows no progress line."""
 TICK_SECONDS = 0.2
 PROGRESS_WANTED = b'{"progressToken":"weft"}'
 """What a request says whose progress is to be told. Servers that tell it have more time for their answer."""
@@ -73,7 +73,7 @@ class WaitingTalk(SilentTalk):
             self._clear()
 
     def pause(self) -> None:
-        """Somebody is reading: no line of ours moves meanwhile."""
+        """Clear the line and show nothing until `resume`, while a person reads something else."""
         self._clear()
         self._paused = True
 

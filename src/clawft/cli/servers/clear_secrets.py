@@ -1,4 +1,4 @@
-"""What is typed on a command line and no file of a server is to hold."""
+"""Refuses secrets in plain text on a command line, which would end up in the file of a server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def refuse_clear_secrets(server: str, *values: dict[str, str]) -> None:
-    """A secret on the command line is in the shell's history already; we do not put it into a file as well."""
+    """Refuse secrets among these values: they are in the history of the shell already, and no file is to hold them."""
     for name in in_clear(*values):
         variable = variable_for(server, name)
         option = f"--env {name}=" if _VARIABLE.fullmatch(name) and name in values[0] else f"--header '{name}: "

@@ -1,4 +1,4 @@
-"""A link that notes how long each step took."""
+"""A link that measures how long each step takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells with strace around them, and what it wrote down."""
+"""Sandboxed runs under strace, and reading what strace recorded."""
 
 from __future__ import annotations
 

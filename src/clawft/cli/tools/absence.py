@@ -9,7 +9,7 @@ from clawft.config.servers import waits
 
 
 def reason_of(app: App, name: str) -> tuple[str, str] | None:
-    """Of the server that this name speaks of: the reason, and what to do about it."""
+    """Why the server that this name belongs to has no tools, and what to do about it."""
     known = app.servers
     down = {each.name for each in app.pool.status() if each.status not in RUNNING and not each.rests}
     for server in servers_of(name, (*known.found, *known.waiting, *known.refused)):

@@ -7,7 +7,7 @@ from clawft.catalog.snapshot import CatalogEntry
 from clawft.errors import ToolNotFound, nearest
 
 MAX_NAMED = 10
-"""Of tools that have one name, so many are named."""
+"""How many tools an error lists if several have one name."""
 
 
 def find(app: App, name: str) -> CatalogEntry:
@@ -31,7 +31,7 @@ def not_found(app: App, name: str) -> ToolNotFound:
 
 
 def why_absent(app: App, name: str) -> tuple[str, str] | None:
-    """Why the server that this name speaks of has no tools now, and what to do about it."""
+    """Why the server that this name belongs to has no tools now, and what to do about it."""
     if not app.files.name_any:
         return None
     from clawft.cli.tools.absence import reason_of  # only where there are servers
