@@ -49,7 +49,7 @@ class Holdings(Struct, frozen=True, dict=True):
 
     @cached_property
     def poses(self) -> bool:
-        """Is there something that looks like a wrapping of ours?"""
+        """Does it have URIs that look as if we had wrapped them?"""
         return _under(self.in_order, PREFIX) > 0 or _under(self.roots, PREFIX) > 0
 
     def may_have(self, uri: str) -> bool:

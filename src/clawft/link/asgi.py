@@ -1,4 +1,4 @@
-"""The ASGI side of HTTP: one request's bytes in, one answer's bytes out. Knows nothing of MCP."""
+"""HTTP over ASGI: reading one request's body and sending one answer. Knows nothing of MCP."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Header = tuple[bytes, bytes]
 
 MAX_BODY = 4 * 1024 * 1024
 WATCH_AFTER_SECONDS = 0.02
-"""Answers that take longer than this are watched for a caller that leaves."""
+"""While an answer takes longer than this, we watch whether the caller disconnects."""
 
 JSON: Header = (b"content-type", b"application/json")
 TEXT: Header = (b"content-type", b"text/plain; charset=utf-8")
@@ -79,14 +79,14 @@ def _too_long(limit: int) -> MessageTooLong:
 
 
 async def answer(send: Send, status: int, body: bytes = b"", headers: Sequence[Header] = ()) -> None:
-    """One whole answer."""
+    """Send a whole answer."""
     length = (b"content-length", b"%d" % len(body))
     await send({"type": "http.response.start", "status": status, "headers": (*headers, length)})
     await send({"type": "http.response.body", "body": body})
 
 
 async def stream(send: Send, frames: AsyncIterator[bytes], headers: Sequence[Header] = ()) -> None:
-    """An answer that grows, until the frames end."""
+    """Send an event stream, until the frames end."""
     await send({"type": "http.response.start", "status": 200, "headers": [*EVENTS, *headers]})
     async for frame in frames:
         await send({"type": "http.response.body", "body": frame, "more_body": True})
@@ -112,7 +112,7 @@ class Watch:
         self._gone()
 
     def stop(self) -> None:
-        """Watch no more, and drop the task: its end remembers where it waited, so us, and all that we would tell."""
+        """Stop watching, and drop the task: its traceback would keep us alive, and whatever the callback refers to."""
         self._timer.cancel()
         task, self._task = self._task, None
         if task is not None:

@@ -1,4 +1,4 @@
-"""What every way to a server offers: requests that are answered once, notices, answers to its questions, an end."""
+"""What every link to a server can do: send requests and notifications, answer the server's requests, close."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class OutgoingRequest(Struct, frozen=True, gc=False):
 
 
 Incoming = Callable[[Request | Notification, int | None], None]
-"""Told of what a server sends by itself, and the id of our request on whose stream it came, where that is known."""
+"""Called with what a server sends by itself, and the id of our request on whose stream it came, if known."""
 
 Lost = Callable[[LinkError], None]
-"""Told once when the link is gone without having been closed."""
+"""Called once when the link is lost without having been closed."""
 
 
 class Credentials(Protocol):
@@ -62,23 +62,23 @@ class Posting(Protocol):
         ...
 
     def withdraw(self, id: bytes, beside: bytes = b"") -> None:
-        """Nobody wants the answer any more, and the server is told."""
+        """Cancel a request: its answer is dropped, and the server is told."""
         ...
 
 
 def said_beside(ended: BaseException) -> bytes:
-    """What a caller said that took its request back, as an object: it comes with the end of the task."""
+    """The JSON object with which a caller cancelled its request, from the exception that ended the task."""
     said = ended.args[0] if ended.args else b""
     return said if isinstance(said, bytes) else b""
 
 
 def is_list(method: str) -> bool:
-    """Is a list asked for, of which something is worth having, whatever the rest is like?"""
+    """Does the method ask for a list, of which the good entries are kept even if others are broken?"""
     return method.endswith("/list")
 
 
 def too_long(who: str, limit: int) -> MessageTooLong:
-    """Of a message that a server has sent."""
+    """The error for a message that a server has sent."""
     return MessageTooLong(
         f"{who} sent a message longer than {limit} bytes", hint="max_message in the entry of this server raises that"
     )
@@ -89,7 +89,7 @@ class Link(Protocol):
 
     @property
     def child(self) -> Child | None:
-        """The program at the other end, where we have started one."""
+        """The process at the other end, if we have started one."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""What a server did that it should not have, counted by kind. For its status; nothing is decided by it."""
+"""Counts of what a server did wrong, by kind. They are shown in its status, and decide nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Faults(Struct, frozen=True):
         return Faults(*map(sum, zip(counts, others, strict=True)))
 
     def in_words(self) -> Mapping[str, int]:
-        """How often each kind that happened did, by what it is called."""
+        """The counts that are not 0, by the words for their kind."""
         return {words: count for kind, words in WORDS.items() if (count := getattr(self, kind))}
 
 

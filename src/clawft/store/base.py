@@ -1,4 +1,4 @@
-"""The promise every store keeps: small values by key, with expiry and compare-and-set."""
+"""The interface of every store: small values by key, with expiry and compare-and-set."""
 
 from typing import Protocol
 

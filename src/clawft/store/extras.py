@@ -1,4 +1,4 @@
-"""What is not installed because few need it: how to get it, for the very Python that runs here."""
+"""How to install an optional extra into the Python that runs here."""
 
 from __future__ import annotations
 

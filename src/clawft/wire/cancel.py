@@ -1,4 +1,4 @@
-"""`notifications/cancelled`: the one notice that both sides act on."""
+"""`notifications/cancelled`: the one notification that either side may send and has to act on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 from clawft.wire.meta import HOP
 
 MAX_BESIDE_BYTES = 4 * 1024
-"""Of what a notice says beside the id, to be passed on."""
+"""Of what a notification says beside the id; more is not passed on."""
 
 _members = msgspec.json.Decoder(dict[str, Raw])
 
@@ -27,7 +27,7 @@ def read_cancelled(params: bytes) -> bytes | None:
 
 
 def beside_id(params: bytes) -> bytes:
-    """What else it says, as an object: the reason, and what only the two ends know. Nothing, if that is too much."""
+    """Its other members as a JSON object: the reason, and what we do not know. Empty if that is too much."""
     if len(params) > MAX_BESIDE_BYTES:
         return b""
     try:

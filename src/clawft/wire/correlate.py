@@ -1,4 +1,4 @@
-"""Which waiter gets which answer. Pure bookkeeping: ids grow and are never reused, an answer is taken once."""
+"""Matches answers to open requests by id. Ids grow and are never reused, and an answer is delivered once. Pure."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class OpenRequests(Generic[Slot]):
     """Open requests by their id. Unknown and second answers are counted, late ones are not: none is delivered."""
 
     def __init__(self, after: int = 0) -> None:
-        """The ids are those `after` this number."""
+        """The first id is the one `after` this number."""
         self._slots: dict[bytes, Slot] = {}
         self._after = self._last = after
         self._given_up: dict[bytes, None] = {}
         self.dropped = 0
-        """Answers to nothing we asked."""
+        """How many answers came to no request of ours."""
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -76,7 +76,7 @@ class OpenRequests(Generic[Slot]):
             self.dropped += 1
 
     def drain(self) -> list[Slot]:
-        """The link is gone: everyone who waits."""
+        """The link is gone: take out everyone who waits."""
         slots = list(self._slots.values())
         self._slots.clear()
         return slots
@@ -102,7 +102,7 @@ class OpenAnswers(OpenRequests[Waiter[Answer]]):
         return True
 
     def fail_all(self, error: ClawftError) -> None:
-        """Nothing more is answered."""
+        """Fail everyone who waits: no more answers will come."""
         for waiter in self.drain():
             if not waiter.done():
                 waiter.set_exception(error)

@@ -1,4 +1,4 @@
-"""A large message changed where it is: what is made of it takes its room, and not as much again. Pure.
+"""A large message changed in place, so that the result needs no second buffer of its size. Pure.
 
 A copy of many megabytes costs more than all else that is done to them. `BytesIO` takes bytes without one, changes them
 where they are if nobody else has them (else a copy), and gives them back without one.

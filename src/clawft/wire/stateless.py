@@ -27,9 +27,9 @@ from clawft.wire.meta import Meta
 from clawft.wire.revisions import HANDSHAKE, REVISIONS, STATELESS
 
 MAX_KNOWN_META = 2_048
-"""Bytes of a `_meta` that is worth remembering."""
+"""Longer ones, in bytes, are not remembered."""
 MAX_KNOWN = 256
-"""Of them, and of what they say."""
+"""How many are remembered, and how many of what they say."""
 MAX_TOLD = 100
 """Characters of an unknown revision that are told."""
 LIST_TTL_MS = 5_000
@@ -51,7 +51,7 @@ Claims = tuple[CallerClaims, ProgressToken]
 
 
 def read_caller(request: Request, headers: Headers | None = None) -> Claims:
-    """The ladder: `_meta`, then headers (HTTP only), then version. The first rung that fails is the answer."""
+    """Check `_meta`, then the headers (HTTP only), then the revision. The first check that fails is raised."""
     params = metas.read_params(request.params)
     version = _version_of(params.meta, b"" if headers is None else headers.get(VERSION, b""))
     if headers is not None:
@@ -60,15 +60,15 @@ def read_caller(request: Request, headers: Headers | None = None) -> Claims:
 
 
 def read_usual_caller(meta: bytes) -> Claims | None:
-    """Who sends a usual tools/call, by its `_meta` alone; None if it stumbles, and has to climb all of the ladder.
+    """Who sends a usual tools/call, by its `_meta` alone; None if `read_caller` has to check it.
 
-    A client says the same of itself with every request, but for the token of its progress.
+    A client says the same of itself with every request, but for its progress token, so the result is remembered.
     """
     return _known.get(meta) or _learn(meta)
 
 
 _known: dict[bytes, Claims] = {}
-"""Those without a token: with one, no two are the same."""
+"""By `_meta`, without a progress token: with one, no two are the same."""
 
 
 def _learn(meta: bytes) -> Claims | None:
@@ -154,7 +154,7 @@ def finish_large(room: BytesIO, server: bytes, kind: Kind = Kind.COMPLETE, cache
 
 
 def _is_ours(payload: bytes, cache: bytes) -> bool:
-    """Whether it may have members that are ours to write."""
+    """May the result have members that we have to write ourselves?"""
     if b'"_meta"' in payload or b'"resultType"' in payload or _SPELLED in payload:
         return True
     return bool(cache) and _may_say_how_long(payload)
@@ -171,7 +171,7 @@ _LONG = 16 * 1024
 """From here on a second copy costs more than a view."""
 _object = msgspec.json.Decoder(dict[str, Raw])
 _SPELLED = b"\\u00"
-"""What a member may be written with so that it looks like another."""
+"""An escape that a member's name may be spelled with."""
 
 
 def _merge(payload: bytes, server: bytes, kind: Kind, cache: bytes) -> bytes:

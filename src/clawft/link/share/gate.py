@@ -1,7 +1,7 @@
-"""A bound on the calls that run at one server, or on this machine: some run, some wait, others are refused as busy.
+"""A limit on concurrent calls, to one server or on this machine: some run, some are queued, the rest are refused.
 
-Callers take turns. One who has nothing running does not wait for the calls of another to end, and if all waiting
-places are taken the last call of the caller with most of them is refused.
+The queue is fair: callers take turns; one who has nothing running gets an extra place beside the others; and when the
+queue is full, the last call of the caller with most queued calls is refused for a newcomer.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from clawft.model import LOCAL, Caller
 MAX_RUNNING = 64
 MAX_QUEUED = 256
 MAX_BESIDE = 16
-"""Calls that run beside these, each of a caller who has no other running."""
+"""Extra places beyond `MAX_RUNNING`, each for a caller who has no other call running."""
 
 Who = Hashable
-"""A caller as it is counted; callers that cannot be told apart count as one."""
+"""One of those who share a gate; callers who cannot be told apart count as one."""
 _Turn = asyncio.Future[None]
 _LAST_MOMENT = 0.01  # a call that gets its turn in it could only begin, and then be given up
 
@@ -67,14 +67,14 @@ class Gate:
         self.running = 0
 
     def try_enter(self) -> bool:
-        """Take a place if one is free; the usual case, without a task switch."""
+        """Take a place if there is one; the usual case, and cheaper than `enter`."""
         if self.running >= self._running_limit:
             return False
         self.running += 1
         return True
 
     async def enter(self, who: Who = "", *, begun: bool = False) -> None:
-        """Raises Busy when running and waiting places are all taken.
+        """Wait for a place. Raises Busy when the queue is full.
 
         One that has `begun` comes here again for its next step: it is never refused, and comes before its caller's
         others. So there are not many of these.
@@ -96,7 +96,7 @@ class Gate:
             raise
 
     async def enter_within(self, seconds: float, who: Who = "", *, begun: bool = False) -> float:
-        """Wait for a place; gives what is left of so much time then. Raises Busy, also when no time is left."""
+        """Wait for a place, at most so long; returns the time that is left. Raises Busy, also when no time is left."""
         began = time.monotonic()
         try:
             async with asyncio.timeout(seconds):
@@ -118,7 +118,7 @@ class Gate:
             self._quiet()
 
     def let_go(self) -> None:
-        """Call nobody any more: the server is gone, and places that are still taken are only given back."""
+        """Forget the callbacks: the server is gone, and those who still have a place only give it back."""
         self._quiet, self._runs = _nobody_told, _nobody_known
 
     # ── the queue ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -127,7 +127,7 @@ class Gate:
         return self.running < self._running_limit + MAX_BESIDE
 
     def _hand_on(self) -> bool:
-        """Give the place to the next caller; one beyond the limit only to a caller with nothing running."""
+        """Give the place to the next in the queue; an extra place only to a caller who has nothing running."""
         beside = self.running > self._running_limit
         while fitting := [who for who in self._queues if not (beside and self._runs(who))]:
             turn = self._next_of(fitting[0])
@@ -156,7 +156,7 @@ class Gate:
             last.set_exception(self._busy())
 
     def _next_of(self, who: Who) -> _Turn:
-        """The first in line; then it is the others' turn."""
+        """The first in this caller's queue; the caller goes to the end of the line."""
         turns = self._queues.pop(who)
         self._queued -= 1
         turn = turns.popleft()

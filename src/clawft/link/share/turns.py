@@ -1,10 +1,10 @@
-"""Large messages of servers, of all servers together: each is within its bound, but all at once are not.
+"""Turns in which large messages of servers are read: each message has its bound, but all at once would be too much.
 
-A reader tells how much it holds of a message that is not whole. The message that came first is always read to its end;
-others go on while there is room beside it, and else wait, read no further, and so do their senders. While somebody
-waits, a message that does not come is given up, and its sender comes last from then on: no server can keep others from
-being heard by never ending one. While a whole one is worked on no other is read, and none, for a time, while those who
-asked do not take their answers.
+A reader reports how much it holds of a message that is not whole. The message that began first is always read to its
+end. Others are read while there is room beside it; else their readers pause, and so do their senders. While somebody
+waits, a message that comes too slowly is given up and its sender is served last from then on, so that no server blocks
+the others by never ending one. While the worker has a large message no other is read, and for a time none is read while
+callers do not take their answers.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from clawft.errors import MessageTooLong
 from clawft.link.share.memory_budget import MEMORY_BUDGET
 
 ALONE_FROM = 64 * 1024
-"""Bytes of one message that are held without a turn; there may be as many of these as calls in flight."""
+"""A message needs a turn from so many bytes on; smaller ones are bounded by the calls in flight."""
 MAX_HELD_BYTES = 2 * 1024 * 1024
-"""Of messages that are not whole, beside the one that came first."""
+"""Of messages that are not whole, beside the one that began first."""
 LOOK_SECONDS = 0.5
-"""How often somebody who waits looks whether those before come."""
+"""How often one that waits checks the progress of the others."""
 PACE_SECONDS = 1.0
 PACE_BYTES = 256 * 1024
-"""What has to come in that time while others wait."""
+"""How much of a message has to come in `PACE_SECONDS` while others wait."""
 CALLERS_SECONDS = 5.0
 """How long a message waits for callers to take what was written for them; others ask its server, too."""
 
@@ -33,12 +33,12 @@ _clock = time.monotonic
 
 
 class Turns:
-    """Of whatever shares a bound: all links of this process."""
+    """The process has one, `TURNS`; tests make their own."""
 
     def __init__(self) -> None:
         self.held = 0
         self.taken: dict[Turn, None] = {}
-        """In the order of their coming."""
+        """The oldest first."""
         self._at_work = 0
         self._blocked = 0
 
@@ -49,7 +49,7 @@ class Turns:
         return turn is first or self.held - first.size <= MAX_HELD_BYTES
 
     def begin_work(self) -> None:
-        """On a whole message: it does not take long, see `large_messages`."""
+        """The worker has a whole message: it does not take long, see `large_messages`."""
         self._at_work += 1
 
     def end_work(self) -> None:
@@ -65,13 +65,13 @@ class Turns:
         self.call()
 
     def call(self) -> None:
-        """Somebody gave way: let go on who can."""
+        """There may be room: resume whoever fits."""
         for turn in [turn for turn in self.taken if turn.waits]:
             if turn.waits and self.may_go_on(turn):
                 turn.resume()
 
     def look(self) -> None:
-        """Give up what does not come, and call those who have waited enough."""
+        """Give up messages that come too slowly, and resume those that have waited long enough."""
         for turn in [turn for turn in self.taken if turn.is_slow()]:
             turn.sender.given_up += 1
             turn.end()
@@ -84,14 +84,14 @@ MEMORY_BUDGET.add_required(lambda: TURNS.held)
 
 
 class LinkSender:
-    """Whose messages they are: one link."""
+    """The sender of messages: one link."""
 
     given_up = 0
-    """So many that did not come."""
+    """How many of its messages were given up."""
 
 
 class Turn:
-    """Of one reader, for as long as it is in the middle of a large message."""
+    """The turn of one reader, while it is in the middle of a large message."""
 
     def __init__(self, sender: LinkSender, turns: Turns = TURNS) -> None:
         self.sender = sender
@@ -100,19 +100,19 @@ class Turn:
         self._size_seen = 0
         self._patient_until = 0.0
         self.size = 0
-        """Of what is held in this turn; 0 if there is none."""
+        """Bytes held; 0 if there is no large message."""
         self.waits = False
 
     def go_on(self) -> None:
-        """More may be read after all."""
+        """Read on, after a wait."""
         raise NotImplementedError
 
     def give_up(self) -> None:
-        """The rest of this message is not to be waited for."""
+        """Read no more of this message."""
         raise NotImplementedError
 
     def hold(self, size: int) -> bool:
-        """So many bytes of a message are held now. False: read no further until told so."""
+        """So many bytes of the message are held now. False: read no further until `go_on` is called."""
         if size < ALONE_FROM:
             self.end()
             return True
@@ -149,7 +149,7 @@ class Turn:
         return _clock() > self._patient_until
 
     def is_slow(self) -> bool:
-        """Does it hold others up? Not if it is held up itself."""
+        """Does the message come too slowly? Not if its reader is paused itself."""
         if self.waits or _clock() < self._seen + PACE_SECONDS:
             return False
         came = self.size - self._size_seen
@@ -162,7 +162,7 @@ class Turn:
         self.go_on()
 
     def end(self) -> None:
-        """The message is whole, or of no matter any more."""
+        """The message is whole, or nobody wants it any more."""
         if not self.size:
             return
         turns = self._turns
@@ -174,17 +174,17 @@ class Turn:
 
 
 class AwaitedTurn(Turn):
-    """For a reader that is a task. As a context it raises MessageTooLong, if the message was given up."""
+    """A turn for a reader that is a task. As a context manager it raises MessageTooLong if the message was given up."""
 
     def __init__(self, sender: LinkSender, stop: Callable[[], None], turns: Turns = TURNS) -> None:
-        """`stop` makes the reading end that is under way."""
+        """`stop` ends the read that is under way."""
         super().__init__(sender, turns)
         self._stop = stop
         self._granted: asyncio.Future[None] | None = None
         self._given_up = False
 
     async def wait(self, size: int) -> None:
-        """So many bytes are held now: wait until more may be read, and leave time to others in any case."""
+        """So many bytes are held now: wait until more may be read, and yield to others in any case."""
         if self.hold(size):
             await asyncio.sleep(0)
             return
