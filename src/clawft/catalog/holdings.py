@@ -1,8 +1,7 @@
-"""Which resources each owner may have, by its lists; and how a URI is spelled that another may have, too. Pure.
+"""Which resources each owner may have, and how a URI is spelled that several of them may have. Pure.
 
-A bare URI is read from the first owner that may have it: it lists it, or has a template that begins like it. So that
-is whose it is. What those behind the first call by the same URI is wrapped, wherever they name it. Who is first is told
-by `Seniority`.
+A bare URI belongs to the first owner that may have it: one that lists it, or has a template that begins like it. The
+same URI of any later owner is wrapped wherever that owner names it. `Seniority` decides who is first.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _LAST = chr(0x10FFFF)
 
 
 def root_of(template: str) -> str:
-    """How everything begins that a template can stand for."""
+    """The literal beginning of a URI template."""
     return template.partition("{")[0]
 
 
@@ -59,12 +58,12 @@ class Holdings(Struct, frozen=True, dict=True):
         return _begins(self.roots, root) or _under(self.roots, root) > 0 or _under(self.in_order, root) > 0
 
     def beyond(self, earlier: Holdings) -> Holdings:
-        """What it has that it did not have then."""
+        """What it has now and did not have `earlier`."""
         uris = frozenset(uri for uri in self.uris - earlier.uris if not _begins(earlier.roots, uri))
         return Holdings(self.owner, uris, tuple(root for root in self.roots if not _begins(earlier.roots, root)))
 
     def meets(self, other: Holdings) -> bool:
-        """Is there anything that both may have?"""
+        """Is there a URI that both may have?"""
         return (
             not self.uris.isdisjoint(other.uris)
             or _reach(self.roots, other.in_order)
@@ -99,7 +98,7 @@ class Seniority:
         self._had: dict[str, Holdings] = {}
 
     def look(self, held: Mapping[str, Holdings]) -> None:
-        """At what they have now. Those who come together, or do not meet, are in the order in which they are named."""
+        """Update the order. Owners that come together, or have nothing in common, keep the order they are named in."""
         self._since = {name: since for name, since in self._since.items() if name in held}
         self._had = {name: had for name, had in self._had.items() if name in held}
         for name, now in held.items():
@@ -122,7 +121,7 @@ class UriSpelling(Struct, frozen=True):
     before: tuple[Holdings, ...] = ()
 
     def __call__(self, uri: str) -> str:
-        """What it does not have itself is not its own: whoever reads that means somebody else's."""
+        """The URI, wrapped if an earlier owner may have it too. One that the owner does not have stays as it is."""
         if not self.own.may_have(uri):
             return uri
         taken = uri.startswith(PREFIX) or any(each.may_have(uri) for each in self.before)

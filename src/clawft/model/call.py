@@ -79,7 +79,7 @@ class BackgroundTalk:
     """How long the caller wants it kept, if it said so."""
 
     def stands(self, standing: TaskStanding) -> None:
-        """The server that works on it tells how it is getting on."""
+        """The server that runs the task reports its standing."""
         raise NotImplementedError
 
 

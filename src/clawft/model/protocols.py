@@ -1,6 +1,6 @@
-"""Which protocols somebody keeps. Pure.
+"""Does an object implement a protocol? Like `isinstance`, but remembered for each class. Pure.
 
-Python looks for all members of a protocol whenever it is asked, and that takes longer than many a call.
+`isinstance` with a protocol looks up all its members each time, which takes longer than many a call.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _kept: dict[tuple[type, type], bool] = {}
 
 
 def is_of(thing: object, protocol: type[T]) -> TypeGuard[T]:
-    """Has it all that this protocol asks for? Found out once for each class of things."""
+    """Has it all members of this protocol? Found out once for each class."""
     key = (type(thing), protocol)
     kept = _kept.get(key)
     if kept is None:

@@ -1,4 +1,4 @@
-"""Lines sealed to one another, as pure functions.
+"""A hash chain of lines: each is sealed to the one before it. Pure functions.
 
 A line is `{"seq":N, …the entry…, "prev":"<hash of the line before>","hash":"<sha256 of all that stands before it>"}`.
 The hash covers `prev`, and so every line before it.

@@ -1,6 +1,7 @@
-"""What is not said any more: secrets that were resolved, in every usual spelling, taken out of whatever we say.
+"""Known secrets, in every usual spelling, are taken out of all text that leaves us: errors, logs, stderr of servers.
 
-Secrets are kept concealed as long as we run; tokens, which are soon replaced, as long as they are among the newest.
+Secrets that were resolved are concealed as long as we run; tokens, which are soon replaced, while they are among the
+newest.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from clawft.wire.secrets import redact_text
 SHORTEST_CONCEALED = 6
 """A shorter value would be found in half of all words."""
 SHORTEST_LINE = 12
-"""Of a secret of many lines, to be concealed by itself."""
+"""Shorter lines of a secret with many lines are not concealed by themselves."""
 MAX_PASSING = 256
-"""Secrets that come and go, as tokens do: the oldest is forgotten."""
+"""How many tokens are concealed; the oldest is forgotten."""
 SPELLED_KEPT = 2_048
 LINE_DIGITS = 76
-"""After so many digits in base 64 most programs begin a new line."""
+"""Most programs break lines of base64 after so many digits."""
 HIDDEN = "…"
 
 Find = Callable[[Sequence[str]], Iterable[str]]
@@ -34,14 +35,14 @@ _unread: dict[tuple[str, ...], Find] = {}
 
 
 def keep_concealed(*secrets: str) -> None:
-    """From now on these values are not said any more, as they are or in the usual spellings."""
+    """Conceal these values from now on, in all their usual spellings."""
     for secret in secrets:
         if len(secret) >= SHORTEST_CONCEALED:
             _resolved.update((secret, *_lines(secret), *_spellings(secret)))
 
 
 def keep_concealed_for_now(*secrets: str) -> None:
-    """From now on these values are not said, while they are among the newest: each is soon replaced by another."""
+    """Conceal these tokens from now on, while they are among the newest: each is soon replaced by another."""
     for secret in secrets:
         if len(secret) >= SHORTEST_CONCEALED and secret not in _passing:
             _passing[secret] = (secret, *_spellings(secret))
@@ -56,7 +57,7 @@ def _lines(secret: str) -> Iterable[str]:
 
 
 def _spellings(secret: str) -> Iterable[str]:
-    """Inside quotes, in an address, on a page, and as it travels in headers."""
+    """As Python, JSON, HTML, URLs, hex and base64 write it."""
     raw = secret.encode("utf-8", "surrogatepass")
     on_a_page = secret.translate(_ON_A_PAGE)
     yield from (repr(secret)[1:-1], on_a_page, on_a_page.replace("&#x27;", "&#39;"))
@@ -70,7 +71,7 @@ def _spellings(secret: str) -> Iterable[str]:
 _ON_A_PAGE = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 _PERCENT = re.compile("(?:%[0-9A-Fa-f]{2})+")
 _KEPT_IN_ADDRESSES = ("", "/", "!*'()")
-"""By most, by Python, by JavaScript."""
+"""What most programs, Python and JavaScript leave as it is in a URL."""
 
 
 @lru_cache(maxsize=SPELLED_KEPT)
@@ -87,7 +88,7 @@ def _escaped(letter: str) -> str:
 
 
 def _in_base64(raw: bytes) -> Iterable[str]:
-    """By itself, and inside something longer, as a password is behind the name of its user: in both alphabets."""
+    """Alone and inside a longer value, as a password behind its user name, in both alphabets."""
     from binascii import b2a_base64  # a thousandth of what resolving one takes
 
     alone = b2a_base64(raw, newline=False).decode().rstrip("=")
@@ -103,7 +104,7 @@ def _in_base64(raw: bytes) -> Iterable[str]:
 
 
 def keep_concealed_in(words: tuple[str, ...], find: Find) -> None:
-    """From now on what is secret of these words is not said; `find` finds it before the next thing is said."""
+    """Conceal the secrets among these words; `find` is called before anything is said next, and not earlier."""
     _unread[words] = find
 
 
@@ -116,7 +117,7 @@ def _longest_first() -> list[str]:
 
 
 def without_resolved(raw: bytes) -> bytes:
-    """JSON without what was resolved so far; the very same object if there is none of it."""
+    """JSON without concealed secrets; the very same object if there are none in it."""
     for secret in _longest_first():
         for spelled in map(str.encode, _in_quotes(secret)):
             if spelled in raw:
@@ -125,7 +126,7 @@ def without_resolved(raw: bytes) -> bytes:
 
 
 def conceal(text: str) -> str:
-    """The text without what was resolved so far, and without anything that has the shape of a known secret.
+    """The text without concealed secrets, and without anything that has the shape of a known secret.
 
     For whatever leaves us as words: errors, logs, what servers wrote to stderr.
     """
@@ -136,7 +137,7 @@ def conceal(text: str) -> str:
 
 
 def _without_percent(secrets: Sequence[str], text: str) -> str:
-    """Programs differ in what they spell with a percent sign: it is looked for as whoever receives it reads it."""
+    """Conceal percent-encoded secrets: programs differ in which letters they encode, so the text is decoded first."""
     ways = (text, text.replace("+", " ")) if "+" in text else (text,)
     read = [_PERCENT.sub(_read, way) for way in ways]
     for secret in secrets:

@@ -20,11 +20,11 @@ PRIVATE_FOLDER = 0o700
 PRIVATE_FILE = 0o600
 TEMPORARY = ".tmp-"
 ABANDONED_SECONDS = 3_600.0
-"""Nobody takes so long to write a file."""
+"""A temporary file that is older was left behind by a process that was killed."""
 
 _FIRST_PAUSE = 0.001
 _LONGEST_PAUSE = 0.05
-"""Between two tries to get a lock."""
+"""The longest pause between two tries to get a lock."""
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _LOCK_FILE = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)
@@ -32,7 +32,7 @@ _TAKEN = frozenset({errno.EAGAIN, errno.EACCES, errno.EDEADLK})
 
 
 def open_at_once(path: str | Path) -> BufferedReader:
-    """To read, without waiting for whoever may write: what stands there may be a pipe. Raises OSError for a folder."""
+    """Open a file to read without blocking, even if it is a named pipe. Raises OSError for a folder."""
     descriptor = os.open(path, os.O_RDONLY | _AT_ONCE)
     try:
         return open(descriptor, "rb")
@@ -135,7 +135,7 @@ def sweep(folder: Path, age: float = 0.0) -> None:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """A write may take less than it was given."""
+    """Write all the data, as one `os.write` may write less."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
@@ -196,7 +196,7 @@ async def _once_free(descriptor: int, path: Path, seconds: float) -> int:
 
 
 def pauses(path: Path, seconds: float) -> Iterator[float]:
-    """How long to wait between two tries to get a lock. Raises Busy when it was long enough."""
+    """Pauses between tries to get a lock, growing. Raises Busy when `seconds` have passed."""
     end, pause = time.monotonic() + seconds, _FIRST_PAUSE
     while time.monotonic() < end:
         yield pause

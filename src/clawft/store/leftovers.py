@@ -1,6 +1,6 @@
-"""What did not fit into a result: kept for a while, so that the caller can read on. Bounded in items and bytes.
+"""Whole texts of results that were cut, kept for a while so that the caller can read on. Bounded in items and bytes.
 
-The oldest of whoever has most give way: nobody's results push out those of all others.
+When there is no room, the oldest text of the caller who has most is dropped: nobody can push out those of all others.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Leftovers:
 
     @property
     def offered(self) -> bool:
-        """Can anybody read them on?"""
+        """Are texts kept at all?"""
         return self._max_bytes > 0
 
     def make_room(self, size: int) -> bool:
-        """Before a text of this size is kept. False if it is larger than all we may hold."""
+        """Make room for a text of this size. False if it is larger than all we may hold."""
         if size > self._max_bytes:
             return False
         with self._lock:

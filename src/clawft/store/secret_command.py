@@ -16,15 +16,15 @@ from clawft.sandbox.probe import tether
 
 COMMAND_SECONDS = 10.0
 LAST_SECONDS = 2.0
-"""For a command that has said everything, to end."""
+"""How long a command may take to end after it has closed its output."""
 
 
 class CommandFailed(Exception):
-    """Why it said nothing, in words that do not hold what it said."""
+    """Why the command gave no secret, in words that do not contain its output."""
 
 
 def said_by(line: str, most: int) -> bytes:
-    """What the program prints, up to so many bytes; one that prints as many is not heard out."""
+    """The output of the program, at most so many bytes; a program that prints more is killed."""
     child = subprocess.Popen(
         _argv(line),
         stdin=subprocess.DEVNULL,
@@ -41,7 +41,7 @@ def said_by(line: str, most: int) -> bytes:
 
 
 _asked: set[subprocess.Popen[bytes]] = set()
-"""Commands that have not said everything yet."""
+"""Commands that still run."""
 
 
 _WATCH = 'read -r _; kill -s KILL -- "-$1"'
