@@ -358,7 +358,7 @@ ATTACKS = (
     Attack(
         33,
         "names that never become addresses",
-        ("link/http_out/test_names.py::test_a_zone_that_never_answers_holds_up_nobody_else",),
+        ("link/http_out/test_dns.py::test_a_zone_that_never_answers_holds_up_nobody_else",),
         _BARE + "test_a_few_threads_are_soon_all_taken",
     ),
     Attack(
