@@ -13,6 +13,8 @@ import re
 import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from io import FileIO
+from select import PIPE_BUF
 
 from msgspec import Struct
 
@@ -119,8 +121,8 @@ class Gate:
 
     def wrong(self) -> str:
         """Why nobody may be let in; empty if they may, or if there is nobody any more. Takes some milliseconds."""
-        with open(self._told, "rb") as told:
-            found = re.search(_PID, told.read())
+        with open(self._told, "rb", buffering=0) as told:
+            found = re.search(_PID, _first_object(told))
         if found is None:
             return ""
         try:
@@ -151,6 +153,14 @@ class Gate:
     def close(self) -> None:
         """Whoever waits goes on: one that is not to be let in has to be gone by now."""
         os.close(self._opens)
+
+
+def _first_object(told: FileIO) -> bytes:
+    """Up to its end. That of the pipe may be long in coming: whoever watches the command has it open, too."""
+    text = b""
+    while b"}" not in text and (more := told.read(PIPE_BUF)):
+        text += more
+    return text
 
 
 def _mounts(child: str) -> bytes:
