@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from clawft.provider.manifest import Manifest, expand, places
+from clawft.sandbox.account_secrets import secrets_of_account, secrets_of_system
 from clawft.sandbox.bounds import FoldersAround, PathRule, bounds_of, may_be_opened, with_rules
 from clawft.sandbox.cell import OPENING, Cell
 from clawft.sandbox.means import means
@@ -66,6 +67,8 @@ def around(
         program=(*program, *_opening(user)),
         kept=kept,
         named=tuple(os.path.realpath(path) for path in named if os.path.isdir(path)),
+        moved=secrets_of_account(user),
+        of_system=secrets_of_system(),
     )
 
 

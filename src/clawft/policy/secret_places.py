@@ -56,6 +56,15 @@ HISTORIES = (
 DAEMON_SOCKETS = ".colima .lima .rd .orbstack .minikube .podman".split()
 """Through the sockets in these folders anything can be started outside of the sandbox."""
 
+SYSTEM_SECRETS = tuple(
+    f"/etc/{name}"
+    for name in (
+        "shadow shadow- gshadow gshadow- security/opasswd krb5.keytab ssl/private letsencrypt wireguard kubernetes "
+        "ssh/ssh_host_rsa_key ssh/ssh_host_ecdsa_key ssh/ssh_host_ed25519_key NetworkManager/system-connections"
+    ).split()
+)
+"""Of the whole machine: only root may read them."""
+
 SECRETS = (
     *OWN,
     *KEYS,

@@ -6,6 +6,7 @@
 | what of a workspace nobody but a person writes | `deciding`; what of it lies further down: `deciding_below` |
 | what holds it | `probe` finds the means, `means` remembers them: `bwrap` or `landlock`, `seccomp`, `split_folder` |
 | a command to start | `cell` puts both together, with its `pipes` and a `temporary` folder |
+| secrets that lie outside of its home folder | `account_secrets` |
 | whether its walls stand where they were meant to | `walls` |
 | a network of a few hosts | `door`, opened inside by `opening` |
 | what it was approved with, and whether that was touched | `pinned_file` |

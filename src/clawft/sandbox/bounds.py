@@ -98,6 +98,8 @@ class FoldersAround(Struct, frozen=True):
     """Names below the home folder; those that are there, where somebody has looked."""
     moved: tuple[str, ...] = ()
     """Secrets that lie elsewhere."""
+    of_system: tuple[str, ...] = ()
+    """Secrets of the machine that the child could open, as it runs for root."""
 
 
 class Bounds(Struct, frozen=True):
@@ -176,7 +178,7 @@ def _deciding(around: FoldersAround) -> tuple[str, ...]:
 
 def _secrets(around: FoldersAround) -> tuple[str, ...]:
     moved = (path for path in around.moved if _may_be_hidden(path, around))
-    return (*(f"{around.home}/{name}" for name in around.secrets), around.state, *moved)
+    return (*(f"{around.home}/{name}" for name in around.secrets), around.state, *moved, *around.of_system)
 
 
 def _may_be_hidden(path: str, around: FoldersAround) -> bool:

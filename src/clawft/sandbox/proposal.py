@@ -145,7 +145,7 @@ def _in_workspace(path: str, around: FoldersAround) -> bool:
 
 
 def _secret(path: str, around: FoldersAround) -> str:
-    kept = (*(f"{around.home}/{name}" for name in SECRETS), around.state, *around.moved)
+    kept = (*(f"{around.home}/{name}" for name in SECRETS), around.state, *around.moved, *around.of_system)
     if is_within(path, around.own):
         return ""
     return next((secret for secret in kept if is_within(path, secret)), "")

@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from clawft.sandbox.bounds import PathAccess, PathRule, around_it, by_depth
+from clawft.sandbox.bounds import PathAccess, PathRule, around_it, by_depth, is_within
 
+SETTINGS = "/etc"
+"""Is never taken apart: what changes there, such as the addresses of name servers, a server has to see."""
 MAX_ENTRIES = 128
 """Of one folder: bubblewrap takes longer for each, 15 ms for 60 of them. Secrets in a larger one are covered only."""
 
@@ -20,7 +22,8 @@ def taken_apart(rules: Sequence[PathRule], home: str) -> list[PathRule]:
     """Rules that are settled, with the home folder and those around hidden files taken apart where they may be read."""
     said: dict[str, PathAccess] = {rule.path: rule.access for rule in rules}
     files = (rule.path for rule in rules if rule.access == "hide" and not os.path.isdir(rule.path))
-    for folder in sorted({home, *map(os.path.dirname, files)} - {"", "/"}, key=by_depth):
+    around = {folder for file in files if not is_within(folder := os.path.dirname(file), SETTINGS)}
+    for folder in sorted({home, *around} - {"", "/"}, key=by_depth):
         entries = list(_entries(folder)) if _access(folder, said) == "read" else []
         if 0 < len(entries) <= MAX_ENTRIES:
             said = {**dict(entries), **said, folder: "hide"}

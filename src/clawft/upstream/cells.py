@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from clawft.sandbox.account_secrets import secrets_of_account, secrets_of_system
 from clawft.sandbox.bounds import (
     DECIDING,
     MOVED,
@@ -67,7 +68,8 @@ class Cells:
             named=named,
             kept=(*DECIDING, *self._kept_below(spec, cwd)),
             secrets=present_in(home, SECRETS),
-            moved=tuple(_moved(spec)),
+            moved=(*_moved(spec), *secrets_of_account(home)),
+            of_system=secrets_of_system(),
         )
 
     def _kept_below(self, spec: UpstreamSpec, cwd: str) -> tuple[str, ...]:
