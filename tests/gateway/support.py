@@ -90,6 +90,14 @@ class Gate:
         return Reply.text("through")
 
 
+class Streaming(Gate):
+    """Says something first, so that the answer is a stream."""
+
+    async def __call__(self, call: Call) -> Reply:
+        call.talk.progress(1)
+        return await super().__call__(call)
+
+
 class Late(PendingServers):
     """One server is on its way, and has come as soon as somebody has waited for it."""
 

@@ -6,7 +6,7 @@ from typing import Any
 from clawft.gateway.core import Gateway
 from clawft.model import Call, Reply
 from tests.gateway.asgi_client import http
-from tests.gateway.support import Demo, Gate, closing_has_begun, echo, serving, soon, texts
+from tests.gateway.support import Demo, Gate, Streaming, closing_has_begun, echo, serving, soon, texts
 from tests.requirements import requirement
 
 TOKEN: dict[str, Any] = {"_meta": {"progressToken": 1}}
@@ -19,14 +19,6 @@ async def busy(call: Call) -> Reply:
 
 def server() -> Gateway:
     return serving(Demo().add("echo", echo).add("busy", busy))
-
-
-class Streaming(Gate):
-    """Says something first, so that the answer is a stream."""
-
-    async def __call__(self, call: Call) -> Reply:
-        call.talk.progress(1)
-        return await super().__call__(call)
 
 
 @requirement("SHELL-19")

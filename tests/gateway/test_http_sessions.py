@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from mcp_types.methods import validate_server_result
 
-from clawft.gateway.conversation import Conversation
+from clawft.gateway.conversation import ENDED, Conversation
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import ElicitationCompleted, GatewayEvent
 from clawft.gateway.http import sessions
@@ -21,7 +21,7 @@ from clawft.wire.headers import Headers
 from tests.gateway.asgi_client import Session, http
 from tests.gateway.asking import ADA, CAN_FILL
 from tests.gateway.asking import server as asking_server
-from tests.gateway.support import Demo, Gate, echo, serving, soon, texts, turns
+from tests.gateway.support import Demo, Gate, Streaming, echo, serving, soon, texts, turns
 from tests.growth import grows_linearly
 from tests.requirements import requirement
 
@@ -86,6 +86,20 @@ async def test_a_session_ends_with_delete() -> None:
         await stream.whole()
         assert (await session.send("ping").whole()).status == 404
         assert (await client.start("DELETE", headers=session.headers).whole()).status == 404
+
+
+@requirement("SHELL-19")
+@pytest.mark.parametrize("tool", ["wait", "stream"])
+async def test_a_call_of_a_session_that_is_ended_is_answered_with_why(tool: str) -> None:
+    gates = {"wait": Gate(), "stream": Streaming()}
+    async with http(serving(Demo().add("wait", gates["wait"]).add("stream", gates["stream"]))) as client:
+        session = await client.initialize()
+        call = session.send("tools/call", {"name": f"demo__{tool}", **TOKEN}, id="c")
+        await soon(gates[tool].begun)
+        assert (await client.start("DELETE", headers=session.headers).whole()).status == 204
+        answer = await call.whole()
+        last = answer.json if tool == "wait" else json.loads(answer.events[-1].data)
+        assert (answer.status, last["id"], last["error"]["message"]) == (200, "c", ENDED)
 
 
 @requirement("SHELL-19")

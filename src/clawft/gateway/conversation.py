@@ -43,6 +43,8 @@ if TYPE_CHECKING:  # loaded with the first question, the first call, the first t
 
 _encode = msgspec.json.encode
 
+ENDED = "the session was ended before this call was; it may have been done all the same"
+
 _EVENTS = (ListChanged, ElicitationCompleted, TaskChanged, LogMessage)
 """The events a conversation needs; the end of another, of which there may be a thousand, is not among them."""
 
@@ -290,7 +292,7 @@ class Conversation:
             self._gateway.events.publish(ConversationEnded(self.caller.session))
         if self._open_questions is not None:
             self._open_questions.close()
-        self.running.cancel_all()
+        self.running.end_all(ENDED)
 
     _immediate: ClassVar[Mapping[str, Callable[..., bytes]]] = {
         "initialize": _initialize,

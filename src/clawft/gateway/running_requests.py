@@ -74,6 +74,7 @@ class RunningRequests:
         self._workers: set[asyncio.Task[None]] = set()
         self._emptied: asyncio.Event | None = None
         self._closing = False
+        self._last_word = LAST_WORD
         self._input: tuple[Callable[[], None], Callable[[], None]] | None = None
         """Pauses and resumes the input, where it can wait."""
         self._backpressure: Backpressure | None = None
@@ -229,10 +230,10 @@ class RunningRequests:
         return self.last_word(job)
 
     def last_word(self, job: Job) -> bytes:
-        """The answer to a cancelled request: NOTHING if its caller cancelled it, an error if we do because we stop."""
+        """The answer to a cancelled request: NOTHING if its caller cancelled it, an error if all of them were ended."""
         if not self._closing or job.key.startswith(_CANCELLED):
             return NOTHING
-        return writing.failure(job.id, INTERNAL_ERROR, LAST_WORD)
+        return writing.failure(job.id, INTERNAL_ERROR, self._last_word)
 
     def forget(self, job: Job) -> None:
         del self._jobs[job.key]
@@ -261,7 +262,13 @@ class RunningRequests:
             self._jobs[job.key] = job
             job.cancel(beside)
 
-    def cancel_all(self) -> None:
+    def end_all(self, why: str) -> None:
+        """Answer all of them with this error, and any that still come."""
+        self._closing = True
+        self._last_word = why
+        self._cancel_all()
+
+    def _cancel_all(self) -> None:
         for job in list(self._jobs.values()):
             job.cancel()
 
@@ -269,7 +276,7 @@ class RunningRequests:
         """Refuse new requests, let the running ones finish, then end them with a clear error."""
         self._closing = True
         if not await self._empty_within(grace):
-            self.cancel_all()
+            self._cancel_all()
             await self._empty_within(_LAST_SECONDS)
         workers = list(self._workers)
         for worker in workers:
