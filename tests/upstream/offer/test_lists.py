@@ -284,6 +284,7 @@ async def test_null_is_a_list_with_nothing_in_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("listed", "told"),
     [
+        ({"tools": [tool("t")], "nextCursor": {"page": 2}}, "its tools behind a cursor that is no text"),
         ({"tools": [tool("t")], "nextCursor": "x" * 70_000}, "its tools behind a cursor of more than 65536 characters"),
         (paged, "its tools after the first 1000 pages"),
         (torn, "its tools behind a page that cannot be had: no such page"),

@@ -41,7 +41,7 @@ async def read_pages(method: str, member: str, ask: AskPage, take: TakePage) -> 
         if count > MAX_ITEMS:
             return f"after the first {MAX_ITEMS} ({count - MAX_ITEMS}{' and more' if cursor else ''})"
         if cursor is None:
-            return ""
+            return "" if page.cursor_is_text else "behind a cursor that is no text"
         if why := _no_way_on(cursor, size, seen):
             return why
         seen.add(cursor)

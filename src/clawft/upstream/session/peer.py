@@ -113,6 +113,8 @@ class Page(Struct, frozen=True):
     """None: it has no list at all."""
     cursor: str | None = None
     """The way to the next one."""
+    cursor_is_text: bool = True
+    """False if it names a way to the next one that nobody can go."""
     unread: int = 0
     """Items beyond those that anybody reads."""
 
@@ -121,7 +123,7 @@ _items: msgspec.json.Decoder[list[Raw] | None] = msgspec.json.Decoder(list[Raw] 
 
 
 def read_page(method: str, result: bytes, member: str) -> Page:
-    """What is no cursor leads nowhere. Servers in Go write `null` for a list with nothing in it."""
+    """One page of a list. Servers in Go write `null` for a list with nothing in it, and behind the last page."""
     try:
         page = _object.decode(_with_fewer(method, result))
         if member not in page:
@@ -130,7 +132,8 @@ def read_page(method: str, result: bytes, member: str) -> Page:
     except msgspec.DecodeError as wrong:
         raise ProtocolFailure(f"the answer to {method} is malformed: {wrong}") from None
     cursor, unread = (msgspec.json.decode(page.get(key, _NULL)) for key in ("nextCursor", UNREAD))
-    return Page(items, cursor if isinstance(cursor, str) else None, unread if isinstance(unread, int) else 0)
+    next_one = cursor if isinstance(cursor, str) else None
+    return Page(items, next_one, cursor == next_one, unread if isinstance(unread, int) else 0)
 
 
 def _with_fewer(method: str, result: bytes) -> bytes:
