@@ -173,7 +173,7 @@ class Pool:
         if waited and not upstream.tried.is_set():
             from clawft.upstream.reasons import not_ready  # most servers are there
 
-            return not_ready(waited, upstream.step)
+            return not_ready(waited, upstream.condition.step)
         return upstream.error
 
     # ── for the user ────────────────────────────────────────────────────────────────────────────────────────────────

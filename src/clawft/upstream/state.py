@@ -1,8 +1,11 @@
-"""The life of a server as a table: everything that may happen, and nothing else."""
+"""How a server is, and its life as a table: everything that may happen, and nothing else."""
 
 from __future__ import annotations
 
 from enum import Enum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clawft.errors import ClawftError
 
@@ -29,6 +32,8 @@ class ServerEvent(Enum):
     DISABLE = "disable"
 
 
+OPEN = (ServerState.CONNECTED, ServerState.DEGRADED)
+"""States of a server that has a session for calls."""
 DOWN = (ServerState.FAILED, ServerState.NEEDS_AUTH)
 """States of a server that nobody can use. It may be tried again all the same, and stays in one until that succeeds."""
 
@@ -84,3 +89,41 @@ def move(state: ServerState, event: ServerEvent) -> ServerState:
         return MOVES[state][event]
     except KeyError:
         raise IllegalMove(f"{state.value} cannot take {event.value}") from None
+
+
+class Condition(Struct, frozen=True):
+    """How a server is, and why: one value, replaced whenever something happens to the server."""
+
+    since: float
+    """When it came into its state, by the monotonic clock."""
+    state: ServerState = ServerState.DISABLED
+    error: str = ""
+    """Why it is not there, or not well; empty while nothing is wrong."""
+    last_loss: str = ""
+    """Why the last session was lost; the server may be back since."""
+    step: str = ""
+    """What we wait for while a session is being opened."""
+    challenge: str = ""
+    """The challenge with which the server asked for a login the last time."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in OPEN
+
+    def after(self, event: ServerEvent, now: float) -> Condition:
+        """The very same one after a failed try of a server that is down. Raises IllegalMove."""
+        state = move(self.state, event)
+        if state is self.state and state in DOWN:
+            return self
+        return replace(self, state=state, since=now)
+
+    def with_error(self, error: str) -> Condition:
+        return replace(self, error=error)
+
+    def at_step(self, step: str) -> Condition:
+        return replace(self, step=step)
+
+    def lost(self, why: str, challenge: str | None) -> Condition:
+        """`challenge`: of a server that wants a login; None leaves the last one."""
+        known = self.challenge if challenge is None else challenge
+        return replace(self, error=why, last_loss=why, challenge=known)

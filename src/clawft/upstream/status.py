@@ -55,13 +55,13 @@ def status_of(spec: UpstreamSpec, upstream: Upstream | None) -> ServerStatus:
     trusted = spec.trust == "trusted"
     if upstream is None:
         return ServerStatus(spec.name, ServerState.DISABLED.value, spec.transport, trusted=trusted, scope=spec.scope)
-    session, offer = upstream.session, upstream.offer or NOTHING
+    condition, session, offer = upstream.condition, upstream.session, upstream.offer or NOTHING
     child = session.link.child if session is not None else None
     return ServerStatus(
         name=spec.name,
-        status=upstream.state.value,
+        status=condition.state.value,
         transport=spec.transport,
-        error=upstream.error or (conceal(session.link.refused_notice) if session else ""),
+        error=condition.error or (conceal(session.link.refused_notice) if session else ""),
         era=session.peer.era.value if session else "",
         revision=session.peer.revision if session else "",
         server_info={key: conceal(value) for key, value in session.peer.server_info.items()} if session else {},
@@ -69,14 +69,14 @@ def status_of(spec: UpstreamSpec, upstream: Upstream | None) -> ServerStatus:
         restarts=upstream.backoff.total,
         pid=child.pid if child is not None else None,
         trusted=trusted,
-        seconds=round(time.monotonic() - upstream.since, 1),
+        seconds=round(time.monotonic() - condition.since, 1),
         stderr=conceal(child.stderr.text()) if child is not None else "",
         sandbox=child.sandbox if child is not None else "",
         cut=offer.cut,
         faults=upstream.faults.in_words(),
-        lost=upstream.last_loss,
+        lost=condition.last_loss,
         left_out=tuple(map(words, offer.left_out)),
-        step=upstream.step,
+        step=condition.step,
         scope=spec.scope,
         rests=upstream.is_resting,
     )

@@ -34,7 +34,7 @@ from clawft.upstream.session.capabilities import declared
 from clawft.upstream.session.opening import open_session
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.state import DOWN, ServerEvent, ServerState, move
+from clawft.upstream.state import DOWN, Condition, ServerEvent, ServerState
 from clawft.wire.jsonrpc.messages import Notification, Request
 
 if TYPE_CHECKING:  # a promise of others, that nobody asks for at run time
@@ -84,18 +84,11 @@ class Upstream:
         self._ended: Session | None = None
         self._earlier_faults = Faults()
         # how it is
-        self.state = ServerState.DISABLED
+        self.condition = Condition(time.monotonic())
         self._changed = asyncio.Event()
-        self.error = ""
-        self.last_loss = ""
-        """Why the last session was lost; the server may be back since."""
-        self.step = ""
-        """What we wait for while a session is being opened."""
-        self.challenge = ""
-        """The challenge with which the server asked for a login."""
         self.login_url = ""
         """Where a person can log in now, while such an offer stands."""
-        self.since = self.used = time.monotonic()
+        self.used = time.monotonic()
         # who calls
         self.gate = Gate(spec.name, quiet=self._went_idle, runs=self._has_call_of)
         self.flights: dict[Flight, None] = {}
@@ -107,6 +100,15 @@ class Upstream:
     def _lists(self, cache: SchemaCache) -> Lists:
         around = self._surroundings
         return Lists(self.spec, cache, lambda parts: around.offer_changed(self, parts), around.room.place())
+
+    @property
+    def state(self) -> ServerState:
+        return self.condition.state
+
+    @property
+    def error(self) -> str:
+        """Why it is not there, or not well; empty while nothing is wrong."""
+        return self.condition.error
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -163,7 +165,7 @@ class Upstream:
 
     async def connected(self, seconds: float) -> Session:
         """The open session, after waiting for it if need be. Raises NotConnected, saying why."""
-        if self.session is not None and self.state in (ServerState.CONNECTED, ServerState.DEGRADED):
+        if self.session is not None and self.condition.is_open:
             return self.session
         self._callers += 1
         self._comeback.call()
@@ -191,7 +193,7 @@ class Upstream:
         """Why nothing is known of what it offers; None if something is."""
         if self.offer is not None:
             return None
-        return self._not_connected(time.monotonic() - self.since)
+        return self._not_connected(time.monotonic() - self.condition.since)
 
     def _not_connected(self, waited: float = 0.0) -> NotConnected:
         """`waited`: the seconds that were waited, if it is still expected."""
@@ -200,15 +202,14 @@ class Upstream:
         slots = self._surroundings.slots
         if waited and slots.is_queued(self):
             return no_slot(self.spec.name, waited, slots.limit)
-        why = not_ready(waited, self.step) if waited else self.state.value
+        why = not_ready(waited, self.condition.step) if waited else self.state.value
         return not_connected(self.spec.name, self.state, self.error or why)
 
     # ── as a holder of a slot ────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def is_idle(self) -> bool:
-        is_open = self.state in (ServerState.CONNECTED, ServerState.DEGRADED)
-        return is_open and not self.is_busy and not self._callers and not self.interest.resources
+        return self.condition.is_open and not self.is_busy and not self._callers and not self.interest.resources
 
     @property
     def has_callers(self) -> bool:
@@ -243,7 +244,8 @@ class Upstream:
             if error is None:
                 await self._close_session()
                 continue
-            self.error = self.last_loss = _words_of(error)
+            challenge = error.challenge if isinstance(error, NeedsAuth) else None
+            self.condition = self.condition.lost(_words_of(error), challenge)
             wait = self._plan_next_try(error)
             if self.state in DOWN or not self._callers:
                 self._surroundings.slots.leave(self)
@@ -269,8 +271,6 @@ class Upstream:
     def _plan_next_try(self, error: ClawftError | OSError) -> float | None:
         """Change the state by this error. Seconds to the next try; None if there is none."""
         self._comeback.tried()
-        if isinstance(error, NeedsAuth):
-            self.challenge = error.challenge
         from clawft.upstream.verdict import judge, note  # most servers are not lost
 
         before = self.state
@@ -292,7 +292,7 @@ class Upstream:
                     await self.lists.ask(session)
         except TimeoutError:
             raise LinkClosed(f"not ready after {OPEN_SECONDS:g} s") from None
-        self.error = ""
+        self.condition = self.condition.with_error("")
         self.health.begin()
         self.backoff.worked()
         self._comeback.tried()
@@ -306,13 +306,13 @@ class Upstream:
     @contextmanager
     def _step(self, name: str) -> Generator[None]:
         """A refusal during this step names the step, as the words of the server may be anything."""
-        self.step = name
+        self.condition = self.condition.at_step(name)
         try:
             yield
         except JsonRpcFailure as refused:
             raise JsonRpcFailure(refused.error_code, f"{name}: {refused.message}", refused.error_data) from None
         finally:
-            self.step = ""
+            self.condition = self.condition.at_step("")
 
     async def _open(self) -> Session:
         ways = await self._surroundings.link_to(self.spec)
@@ -320,8 +320,9 @@ class Upstream:
 
     def _health_checked(self, finding: HealthFinding) -> None:
         if finding is not HealthFinding.WELL:
-            self.error = self.health.error if finding is HealthFinding.MISSED else ""
-            self._move(ServerEvent.MISSED if finding is HealthFinding.MISSED else ServerEvent.RECOVERED)
+            missed = finding is HealthFinding.MISSED
+            self.condition = self.condition.with_error(self.health.error if missed else "")
+            self._move(ServerEvent.MISSED if missed else ServerEvent.RECOVERED)
 
     async def _close_session(self) -> None:
         session, self.session = self.session or self._ended, None
@@ -389,20 +390,19 @@ class Upstream:
         if self._loss is None or self._loss.done():
             return
         self._loss.set_result(error)
-        self.error = _words_of(error) if error is not None else ""
-        if self.state in (ServerState.CONNECTED, ServerState.DEGRADED):
+        self.condition = self.condition.with_error(_words_of(error) if error is not None else "")
+        if self.condition.is_open:
             self._ended, self.session = self.session, None
             self._move(ServerEvent.RESTED if error is None else ServerEvent.LOST)
 
     # ── moves ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _move(self, event: ServerEvent) -> None:
-        before, self.state = self.state, move(self.state, event)
-        if before is self.state and before in DOWN:
+        before, self.condition = self.condition, self.condition.after(event, time.monotonic())
+        if self.condition is before:
             self._changed.set()  # a failed try is news only to calls that wait for it
-            return
-        self.since = time.monotonic()
-        self._announce_state()
+        else:
+            self._announce_state()
 
     def _announce_state(self) -> None:
         self._changed.set()

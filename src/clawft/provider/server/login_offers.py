@@ -82,7 +82,7 @@ class LoginOffers:
         login = self._logins.of(upstream.spec, store)
         address = await self._receiver.open()
         try:
-            begun = await begin(store, await login.prepare(read_challenge(upstream.challenge), address))
+            begun = await begin(store, await login.prepare(read_challenge(upstream.condition.challenge), address))
             expected = self._receiver.expect(begun.state)
         except BaseException:
             self._receiver.take_back()
