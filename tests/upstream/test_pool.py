@@ -25,7 +25,7 @@ from clawft.link.base import OutgoingRequest
 from clawft.link.memory import Scripted
 from clawft.model import Caller, Era
 from clawft.provider.server.server_providers import ServerProviders
-from clawft.upstream import backoff, health, upstream
+from clawft.upstream import backoff, health, life
 from clawft.upstream.session import introduction
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import MOVES, IllegalMove, ServerEvent, ServerState, move
@@ -112,7 +112,7 @@ async def test_a_call_waits_as_long_as_it_may_for_one_that_is_in_use_to_be_idle(
 async def test_a_silent_server_delays_nobody_and_does_not_keep_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upstream, "OPEN_SECONDS", 0.1)
+    monkeypatch.setattr(life, "OPEN_SECONDS", 0.1)
     ways = Tables({"mute": answers(initialize=never)})
     async with pool(tmp_path, ways) as mine:
         await mine.set_servers({name: table(name) for name in ("mute", "a", "b")})

@@ -3,7 +3,9 @@
 | what | where |
 |---|---|
 | all of them | `pool`: makes what runs the same as what is wanted (`plan`); `pending_servers` are waited for |
-| one of them | `upstream`; `spec` is what we want of it (`spec_rules`: and may), `state` how it is, and what may happen to it |
+| one of them | `upstream`, as others see it; `spec` is what we want of it (`spec_rules`: and may) |
+| its life | `life`: connect, serve, lose, back off; `state`: how it is, and all that may happen to it |
+| callers who wait for it | `waiting_callers` |
 | one for each conversation | `private_sessions` |
 | how it is reached | `ways`, in the cell of `cells`; `circle` for one that is ourselves |
 | one conversation with it | `session` |

@@ -1,20 +1,15 @@
-"""One server and its life: started, listed, watched, restarted after growing pauses, given up in the end."""
+"""One server as the rest of the program sees it. What happens to it over time happens in its `Life`."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
-from collections.abc import Generator, Hashable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from clawft.errors import (
     ClawftError,
-    JsonRpcFailure,
-    LinkClosed,
     LinkError,
-    NeedsAuth,
     NotConnected,
     ProtocolFailure,
     UnreadableAnswer,
@@ -22,28 +17,22 @@ from clawft.errors import (
 from clawft.link.faults import Faults
 from clawft.link.share.gate import Gate, sharer
 from clawft.model import Era, Tool
-from clawft.upstream.backoff import Backoff, Comeback
+from clawft.upstream.backoff import Backoff
 from clawft.upstream.flights import AbandonedCalls, Flight
-from clawft.upstream.health import Health, HealthFinding
+from clawft.upstream.health import Health
 from clawft.upstream.interest.interest import Interest
-from clawft.upstream.interest.telling import keep_told
+from clawft.upstream.life import OPEN_SECONDS, Life
 from clawft.upstream.offer.cache import SchemaCache
 from clawft.upstream.offer.lists import LIST_CHANGED, Lists, NoLists
 from clawft.upstream.offer.server_offer import ServerOffer
-from clawft.upstream.session.capabilities import declared
-from clawft.upstream.session.opening import open_session
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.state import DOWN, Condition, ServerEvent, ServerState
+from clawft.upstream.state import Condition, ServerEvent, ServerState
+from clawft.upstream.waiting_callers import WaitingCallers
 from clawft.wire.jsonrpc.messages import Notification, Request
 
 if TYPE_CHECKING:  # a promise of others, that nobody asks for at run time
     from clawft.upstream.surroundings import Surroundings
-
-OPEN_SECONDS = 60.0
-"""For everything until a server is ready: start, handshake, lists."""
-
-log = logging.getLogger("clawft.upstream")
 
 
 class Upstream:
@@ -70,32 +59,25 @@ class Upstream:
         self.lists = self._lists(cache) if offers else NoLists(spec, cache)
         self.interest = Interest() if interest is None else interest.pass_on()
         # its life
-        self._life: asyncio.Task[None] | None = None
-        self._loss: asyncio.Future[LinkError | None] | None = None
-        self._to_be_open = asyncio.Event()
-        """Set while the server is to be open; until then a resting one waits for it."""
+        self._life: Life | None = None
+        """Let go when it is stopped: each holds the other."""
+        self.condition = Condition(time.monotonic())
+        self.waiting = WaitingCallers()
         self.tried = asyncio.Event()
         """Set when the first try to connect has ended, well or not."""
         self.backoff = Backoff()
-        self._comeback = Comeback()
         self.health = Health(spec.name)
-        # its session
-        self.session: Session | None = None
-        self._ended: Session | None = None
         self._earlier_faults = Faults()
-        # how it is
-        self.condition = Condition(time.monotonic())
-        self._changed = asyncio.Event()
         self.login_url = ""
         """Where a person can log in now, while such an offer stands."""
+        # its calls
+        self.session: Session | None = None
+        """While it is open, for calls to take."""
         self.used = time.monotonic()
-        # who calls
         self.gate = Gate(spec.name, quiet=self._went_idle, runs=self._has_call_of)
         self.flights: dict[Flight, None] = {}
         """Calls at the server now, oldest first, including those that wait for an answer of their agent."""
         self.abandoned = AbandonedCalls()
-        self._callers = 0
-        """How many calls wait for it to be connected."""
 
     def _lists(self, cache: SchemaCache) -> Lists:
         around = self._surroundings
@@ -119,67 +101,63 @@ class Upstream:
         return self.lists.offer
 
     @property
-    def faults(self) -> Faults:
-        """What the server did wrong, in this session and earlier ones."""
-        return self._earlier_faults.plus(self.session.faults) if self.session is not None else self._earlier_faults
-
-    @property
     def logs_per_request(self) -> bool:
         """Whether it logs only for requests that ask for it, as servers of the stateless era do."""
         return self.session is not None and self.session.peer.era is Era.STATELESS
 
-    # ── from outside ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-    @property
-    def is_resting(self) -> bool:
-        """Whether it is closed without anything being wrong; the next call opens it."""
-        return self.state is ServerState.PENDING and not self._to_be_open.is_set()
+    # ── its life ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def start(self, *, rest: bool = False, after: asyncio.Task[None] | None = None) -> None:
         """Begin, or begin again after it was given up. `rest`: open only for a call; `after`: a task to wait for."""
-        if self._life is None or self._life.done():
+        if self._life is None or self._life.is_over:
+            self._life = Life(self, self._surroundings)
             self.backoff.forgive()
-            self._move(ServerEvent.ENABLE)
-            life = self._run() if after is None else self._run_after(after)
-            self._life = asyncio.get_running_loop().create_task(life, name=f"upstream {self.spec.name}")
-            if rest:
-                self.tried.set()
-            else:
-                self._to_be_open.set()
+            self.happened(ServerEvent.ENABLE)
+            self._life.begin(rest=rest, after=after)
         else:
-            self._comeback.call(at_once=True)
+            self._life.try_again(at_once=True)
 
     async def stop(self) -> None:
         """End whatever runs; may be called twice. Whoever waits for the first try waits no longer."""
         self.tried.set()
-        life, self._life = self._life, None
-        if life is not None:
-            life.cancel()
-            await asyncio.gather(life, return_exceptions=True)
-        await self._close_session()
+        if self._life is not None:
+            await self._life.end()
+        self._life = None
         self._surroundings.slots.leave(self)
         self.lists.leave()
         self.gate.let_go()
         if self.state is not ServerState.DISABLED:
-            self._move(ServerEvent.DISABLE)
+            self.happened(ServerEvent.DISABLE)
+
+    def happened(self, event: ServerEvent) -> None:
+        before, self.condition = self.condition, self.condition.after(event, time.monotonic())
+        if self.condition is before:
+            self.waiting.look_again()  # a failed try is news only to calls that wait for it
+        else:
+            self.announce()
+
+    def announce(self) -> None:
+        """Tell all who want to know how it is."""
+        self.waiting.look_again()
+        self._surroundings.state_changed(self)
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether it is closed without anything being wrong; the next call opens it."""
+        return self.state is ServerState.PENDING and not (self._life is not None and self._life.is_wanted)
+
+    # ── for callers ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def connected(self, seconds: float) -> Session:
         """The open session, after waiting for it if need be. Raises NotConnected, saying why."""
         if self.session is not None and self.condition.is_open:
             return self.session
-        self._callers += 1
-        self._comeback.call()
-        try:
-            async with asyncio.timeout(seconds):
-                while self.state is ServerState.PENDING or self._comeback.trying:
-                    self._surroundings.slots.claim(self)
-                    self._to_be_open.set()
-                    self._changed.clear()
-                    await self._changed.wait()
-        except TimeoutError:
-            raise self._not_connected(seconds) from None
-        finally:
-            self._callers -= 1
+        if (life := self._life) is not None:
+            life.try_again()
+            try:
+                await self.waiting.wait_for(life, seconds)
+            except TimeoutError:
+                raise self._not_connected(seconds) from None
         if self.session is None:
             raise self._not_connected()
         return self.session
@@ -209,19 +187,19 @@ class Upstream:
 
     @property
     def is_idle(self) -> bool:
-        return self.condition.is_open and not self.is_busy and not self._callers and not self.interest.resources
+        return self.condition.is_open and not self.is_busy and not self.waiting and not self.interest.resources
 
     @property
     def has_callers(self) -> bool:
-        return self._callers > 0
+        return bool(self.waiting)
 
     @property
     def is_busy(self) -> bool:
         return self.gate.running > 0 or bool(self.flights)
 
     def give_way(self) -> None:
-        self._to_be_open.clear()
-        self._end_session(None)
+        if self._life is not None:
+            self._life.rest()
 
     def _went_idle(self) -> None:
         self.used = time.monotonic()
@@ -230,108 +208,12 @@ class Upstream:
     def _has_call_of(self, who: Hashable) -> bool:
         return any(sharer(flight.call.caller) == who for flight in self.flights)
 
-    # ── its life ─────────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── what it did wrong ────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _run_after(self, end: asyncio.Task[None]) -> None:
-        await asyncio.wait({end})
-        await self._run()
-
-    async def _run(self) -> None:
-        """Keep it open while it is to be, and open it again when it is lost, until it is given up."""
-        while True:
-            await self._to_be_open.wait()
-            error = await self._run_once()
-            if error is None:
-                await self._close_session()
-                continue
-            challenge = error.challenge if isinstance(error, NeedsAuth) else None
-            self.condition = self.condition.lost(_words_of(error), challenge)
-            wait = self._plan_next_try(error)
-            if self.state in DOWN or not self._callers:
-                self._surroundings.slots.leave(self)
-            await self._close_session()
-            self.tried.set()
-            if wait is None:
-                return
-            await self._comeback.pause(self.state, wait)
-
-    async def _run_once(self) -> ClawftError | OSError | None:
-        """Open a session and keep it to its end. Why it ended, or None if it gave its slot to another."""
-        try:
-            await self._surroundings.slots.enter(self)
-            loss = self._loss = asyncio.get_running_loop().create_future()
-            session = await self._connect()
-            return await self.health.watch(session, loss, self._health_checked)
-        except (ClawftError, OSError) as failed:
-            return failed
-        except Exception as broken:
-            log.exception("%s: a bug of ours", self.spec.name)
-            return ProtocolFailure(f"{type(broken).__name__}: {broken}")
-
-    def _plan_next_try(self, error: ClawftError | OSError) -> float | None:
-        """Change the state by this error. Seconds to the next try; None if there is none."""
-        self._comeback.tried()
-        from clawft.upstream.verdict import judge, note  # most servers are not lost
-
-        before = self.state
-        verdict = judge(before, error, self.backoff, is_address=bool(self.spec.url))
-        for event in verdict.moves:
-            self._move(event)
-        note(f"{self.spec.name}: {self.error}", before, self.state, verdict)
-        if self.state is ServerState.PENDING:
-            self._announce_state()
-        return verdict.wait
-
-    async def _connect(self) -> Session:
-        try:
-            async with asyncio.timeout(OPEN_SECONDS):
-                with self._step("the handshake"):
-                    self.session = session = await self._open()
-                session.start_task(keep_told(session, self.interest, self._lists_changed))
-                with self._step("tools/list"):
-                    await self.lists.ask(session)
-        except TimeoutError:
-            raise LinkClosed(f"not ready after {OPEN_SECONDS:g} s") from None
-        self.condition = self.condition.with_error("")
-        self.health.begin()
-        self.backoff.worked()
-        self._comeback.tried()
-        self.used = time.monotonic()
-        self._move(ServerEvent.OPENED)
-        self.interest.missed()
-        self.tried.set()
-        self._surroundings.slots.look()
-        return session
-
-    @contextmanager
-    def _step(self, name: str) -> Generator[None]:
-        """A refusal during this step names the step, as the words of the server may be anything."""
-        self.condition = self.condition.at_step(name)
-        try:
-            yield
-        except JsonRpcFailure as refused:
-            raise JsonRpcFailure(refused.error_code, f"{name}: {refused.message}", refused.error_data) from None
-        finally:
-            self.condition = self.condition.at_step("")
-
-    async def _open(self) -> Session:
-        ways = await self._surroundings.link_to(self.spec)
-        return await open_session(self.spec, ways, self, declared(self.spec), self.lists.era, self.add_faults)
-
-    def _health_checked(self, finding: HealthFinding) -> None:
-        if finding is not HealthFinding.WELL:
-            missed = finding is HealthFinding.MISSED
-            self.condition = self.condition.with_error(self.health.error if missed else "")
-            self._move(ServerEvent.MISSED if missed else ServerEvent.RECOVERED)
-
-    async def _close_session(self) -> None:
-        session, self.session = self.session or self._ended, None
-        self._ended = None
-        self.lists.settle()
-        if session is not None:
-            await session.end_tasks()
-            self.add_faults(session.faults)
-            await session.close()
+    @property
+    def faults(self) -> Faults:
+        """In this session and earlier ones."""
+        return self._earlier_faults.plus(self.session.faults) if self.session is not None else self._earlier_faults
 
     def add_faults(self, faults: Faults) -> None:
         self._earlier_faults = self._earlier_faults.plus(faults)
@@ -356,9 +238,10 @@ class Upstream:
     def refresh_stale(self) -> None:
         """Begin to read the lists again if they are no longer fresh; readers see the old ones meanwhile."""
         if self.session is not None and not self.lists.is_fresh():
-            self._lists_changed()
+            self.lists_changed()
 
-    def _lists_changed(self) -> None:
+    def lists_changed(self) -> None:
+        """Begin to read them again, unless that has begun."""
         self._read_lists_again()
 
     def _read_lists_again(self) -> asyncio.Task[None] | None:
@@ -383,33 +266,5 @@ class Upstream:
         return await self._surroundings.answer_request(self, request, stream)
 
     def on_lost(self, error: LinkError) -> None:
-        self._end_session(error)
-
-    def _end_session(self, error: LinkError | None) -> None:
-        """Take the session away from callers; `_run` closes it."""
-        if self._loss is None or self._loss.done():
-            return
-        self._loss.set_result(error)
-        self.condition = self.condition.with_error(_words_of(error) if error is not None else "")
-        if self.condition.is_open:
-            self._ended, self.session = self.session, None
-            self._move(ServerEvent.RESTED if error is None else ServerEvent.LOST)
-
-    # ── moves ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _move(self, event: ServerEvent) -> None:
-        before, self.condition = self.condition, self.condition.after(event, time.monotonic())
-        if self.condition is before:
-            self._changed.set()  # a failed try is news only to calls that wait for it
-        else:
-            self._announce_state()
-
-    def _announce_state(self) -> None:
-        self._changed.set()
-        self._surroundings.state_changed(self)
-
-
-def _words_of(error: Exception) -> str:
-    from clawft.upstream.reasons import words_of  # most servers are there
-
-    return words_of(error)
+        if self._life is not None:
+            self._life.lose(error)
