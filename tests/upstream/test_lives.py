@@ -1,11 +1,15 @@
 """How servers come back: those that end when they are asked for their era, lose a session, or cannot be reached."""
 
+import asyncio
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from clawft.errors import UNSUPPORTED_REVISION, ClawftError, JsonRpcFailure, LinkClosed, NeedsAuth, NotConnected
 from clawft.gateway.core import Gateway
+from clawft.link.base import OutgoingRequest
 from clawft.link.memory import Scripted
 from clawft.model import Era
 from clawft.provider.server.client import PoolClient
@@ -13,7 +17,7 @@ from clawft.provider.server.server_providers import ServerProviders
 from clawft.upstream import backoff, health
 from clawft.upstream.state import ServerState
 from tests.requirements import requirement
-from tests.upstream.support import ADDRESS, Tables, answers, child, pool, state, table, tool, until
+from tests.upstream.support import ADDRESS, PATIENCE_S, Tables, answers, child, pool, state, table, tool, until
 
 pytestmark = pytest.mark.slow  # processes that take their time
 
@@ -156,6 +160,30 @@ async def test_who_names_the_server_has_it_tried_again_too_and_is_told_what_a_pe
         assert down.value.hint == "weft servers reconnect a"
         ways.tables["a"] = answers("one")
         assert (await client.call_tool("a", "one", {})).content == [{"type": "text", "text": "called"}]
+
+
+@requirement("POOL-13", "POOL-03")
+async def test_a_call_that_has_a_server_tried_again_hears_at_once_that_it_was_stopped_and_leaves_its_place_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backoff, "FIRST_PROBE_SECONDS", 60.0)
+    monkeypatch.setattr(backoff, "AGAIN_SECONDS", 0.0)
+
+    async def never(_: OutgoingRequest) -> Mapping[str, Any]:
+        await asyncio.Event().wait()
+        return {}
+
+    async with pool(tmp_path, ways := Tables({"a": DOWN})) as mine:
+        await mine.connect(table("a", url=ADDRESS))
+        await until(lambda: state(mine, "a") is ServerState.FAILED)
+        ways.tables["a"] = {"server/discover": never}
+        waiting = asyncio.ensure_future(mine.get("a"))
+        await until(lambda: mine.server_status("a").step == "the handshake")
+        await mine.disconnect("a")
+        async with asyncio.timeout(PATIENCE_S / 4):
+            with pytest.raises(NotConnected, match="a is not connected"):
+                await waiting
+        assert len(mine.slots) == 0
 
 
 @requirement("POOL-14", "LINK-16")

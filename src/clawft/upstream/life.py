@@ -101,6 +101,7 @@ class Life:
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+        self._comeback.tried()
         await self._close_session()
 
     # ── the loop ─────────────────────────────────────────────────────────────────────────────────────────────────────
