@@ -28,7 +28,7 @@ from clawft.provider.server.server_providers import ServerProviders
 from clawft.upstream import backoff, health, life
 from clawft.upstream.session import introduction
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.state import MOVES, IllegalMove, ServerEvent, ServerState, move
+from clawft.upstream.state import MOVES, Condition, IllegalMove, ServerEvent, ServerState, move
 from tests.requirements import requirement
 from tests.upstream.support import PATIENCE_S, Tables, answers, child, pool, state, table, tool, until
 
@@ -442,6 +442,17 @@ def test_every_state_can_be_left_and_nothing_else_happens() -> None:
     assert all(MOVES[each].get(ServerEvent.DISABLE) is ServerState.DISABLED for each in ServerState)
     with pytest.raises(IllegalMove, match="failed cannot take missed"):
         move(ServerState.FAILED, ServerEvent.MISSED)
+
+
+@requirement("POOL-14")
+def test_a_condition_keeps_why_a_server_was_lost_and_a_failed_try_changes_nothing() -> None:
+    lost = Condition(1.0, ServerState.CONNECTED).lost("it ended", None).after(ServerEvent.LOST, 2.0)
+    assert lost == Condition(2.0, ServerState.PENDING, error="it ended", last_loss="it ended")
+    back = lost.with_error("").after(ServerEvent.OPENED, 3.0)
+    assert (back.is_open, back.last_loss, back.since) == (True, "it ended", 3.0)
+    down = lost.lost("login", "Bearer").after(ServerEvent.CHALLENGED, 4.0)
+    assert down.after(ServerEvent.CHALLENGED, 5.0) is down
+    assert down.lost("again", None).challenge == "Bearer"
 
 
 # ── what people say ──────────────────────────────────────────────────────────────────────────────────────────────────

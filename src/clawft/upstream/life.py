@@ -32,7 +32,7 @@ log = logging.getLogger("clawft.upstream")
 
 
 class Life:
-    """A task that keeps a server open while it is wanted, and how others make it begin, rest, lose or end."""
+    """The task that keeps a server open while it is wanted, and all that others may do to it."""
 
     def __init__(self, server: Upstream, surroundings: Surroundings) -> None:
         self._server = server
@@ -85,7 +85,7 @@ class Life:
         self.lose(None)
 
     def lose(self, error: LinkError | None) -> None:
-        """Take the session away from callers; the task closes it. None: it gave its slot to another."""
+        """Take the session away from callers; the loop closes it. None: it gave its slot to another."""
         if self._loss is None or self._loss.done():
             return
         server = self._server
@@ -96,8 +96,8 @@ class Life:
             server.happened(ServerEvent.RESTED if error is None else ServerEvent.LOST)
 
     async def end(self) -> None:
-        """Whatever runs ends; may be called twice."""
-        task, self._task = self._task, None  # it remembers where it was cancelled: here
+        """End whatever runs; may be called twice."""
+        task, self._task = self._task, None  # what it ended with holds its frames, and they hold us
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

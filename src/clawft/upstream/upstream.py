@@ -7,13 +7,7 @@ import time
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from clawft.errors import (
-    ClawftError,
-    LinkError,
-    NotConnected,
-    ProtocolFailure,
-    UnreadableAnswer,
-)
+from clawft.errors import ClawftError, LinkError, NotConnected, ProtocolFailure, UnreadableAnswer
 from clawft.link.faults import Faults
 from clawft.link.share.gate import Gate, sharer
 from clawft.model import Era, Tool
@@ -36,7 +30,10 @@ if TYPE_CHECKING:  # a promise of others, that nobody asks for at run time
 
 
 class Upstream:
-    """A server as the rest of the program sees it: a state, its lists, and a session while it is connected."""
+    """Its condition, its lists, and a session while it is connected.
+
+    What each call needs is an attribute of its own, so that a call looks nothing up elsewhere.
+    """
 
     private = False
     """Whether a single conversation or person has it for itself."""
@@ -60,7 +57,7 @@ class Upstream:
         self.interest = Interest() if interest is None else interest.pass_on()
         # its life
         self._life: Life | None = None
-        """Let go when it is stopped: each holds the other."""
+        """None again once it is stopped: each holds the other, and what is gone should be freed at once."""
         self.condition = Condition(time.monotonic())
         self.waiting = WaitingCallers()
         self.tried = asyncio.Event()
@@ -130,6 +127,7 @@ class Upstream:
             self.happened(ServerEvent.DISABLE)
 
     def happened(self, event: ServerEvent) -> None:
+        """Change its state by this event, and tell whoever is concerned. Raises IllegalMove."""
         before, self.condition = self.condition, self.condition.after(event, time.monotonic())
         if self.condition is before:
             self.waiting.look_again()  # a failed try is news only to calls that wait for it
