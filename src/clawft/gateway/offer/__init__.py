@@ -1,4 +1,4 @@
-"""What is offered now, and to whom: tools, resources and prompts of all providers.
+"""The tools, resources and prompts of all providers, as each caller may see them.
 
 | what | where |
 |---|---|

@@ -1,4 +1,4 @@
-"""What tools, prompts and resources have in common: who offers them, to whom, under whose eyes, by which names."""
+"""What tools, prompts and resources share: the roster of providers, the guards' side duties, the form of names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a list was read, so that what one server does to its own part of it costs nobody else a place. Pure."""
+"""Bookmarks in a paged list: where the next page begins although servers have changed their lists meanwhile. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from msgspec import Struct
 
 
 class Bookmark(Struct, frozen=True, array_like=True):
-    """Behind which item a page ended."""
+    """The position where a page ended: by owners, not by number, so that one server's changes shift nobody else's."""
 
     own: int
-    """How many were read of the last one's owner."""
+    """How many items of the last owner were read."""
     owners: tuple[str, ...]
-    """Of whom something was read, the last first."""
+    """The owners whose items were read, the last one first."""
 
 
 def bookmark(owners: Sequence[str], passed: int) -> Bookmark:
@@ -22,9 +22,9 @@ def bookmark(owners: Sequence[str], passed: int) -> Bookmark:
 
 
 def reading_on(owners: Sequence[str], mark: Bookmark) -> int:
-    """Where the rest begins, though owners may have more or fewer items than before, or be gone.
+    """The index of the first unread item, though owners may have more or fewer items than before, or be gone.
 
-    Behind what was read of the last; if that one is gone, behind the one before.
+    Reading goes on behind what was read of the last owner; if that one is gone, behind the owner before it.
     """
     places: dict[str, list[int]] = {owner: [] for owner in mark.owners}
     for at, owner in enumerate(owners):

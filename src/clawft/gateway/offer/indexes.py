@@ -1,4 +1,4 @@
-"""What callers find tools by: one index for all who see the same tools, as making one takes long."""
+"""Search indexes over tools, shared by all callers who see the same tools, as building one takes long."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from clawft.catalog.snapshot import CatalogEntry
 from clawft.model import Grant
 
 KEPT = 4
-"""Indexes that are kept however many tools they have."""
+"""How many indexes are kept however many tools they hold."""
 KEPT_TOOLS = 16_000
-"""Of all indexes together, where there are more of them."""
+"""How many tools all kept indexes may hold together, where there are more indexes than that."""
 MAX_AUDIENCES = 1_024
 
 Audience = tuple[Grant, str, str, str]
-"""Whose list it may be: rights, agent, principal, proof."""
+"""What decides which tools a caller sees: rights, agent, principal, proof."""
 Seen = tuple[tuple[str, bytes], ...]
 """The tools of a list, by name and definition."""
 
 
 class Indexes:
-    """The oldest gives way."""
+    """A cache of search indexes; the oldest is dropped first."""
 
     def __init__(self) -> None:
         self._kept: dict[Seen, Index] = {}
         self._of: dict[Audience, Index] = {}
-        """So that not every search has to look at all tools."""
+        """Audience → its index, so that not every search has to look at all tools."""
 
     def clear(self) -> None:
         self._kept.clear()
         self._of.clear()
 
     def of(self, audience: Audience, look: Callable[[], Sequence[CatalogEntry]]) -> Index:
-        """`look` gives the tools that this audience sees."""
+        """The index for an audience; `look` gives the tools it sees."""
         known = self._of.get(audience)
         if known is not None:
             return known

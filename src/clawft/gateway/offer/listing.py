@@ -1,4 +1,4 @@
-"""Lists as ready-made bytes: rendered once per catalog, audience and revision, then served as they are."""
+"""Lists of tools, prompts and resources as encoded pages, rendered once per catalog and audience and then reused."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from clawft.errors import BadParams
 
 DEFAULT_PAGE = 2_500
 MAX_PAGE_BYTES = 2 * 1024 * 1024
-"""Of one page, however many items it could have."""
+"""Size of one page, however many items it could have."""
 MAX_READY = 512
 MAX_READY_BYTES = 6 * 1024 * 1024
-"""Of all pages that are kept ready, for all audiences together."""
+"""Size of all cached pages of all audiences together."""
 
 
 class _ListParams(Struct):
@@ -35,7 +35,7 @@ def read_cursor(params: bytes) -> str | None:
 
 
 def _fitting(items: Iterator[bytes]) -> Iterator[bytes]:
-    """Until the page is full; the last of them may go a little beyond."""
+    """The items of one page; the last may go a little beyond the limit."""
     size = 0
     for item in items:
         yield item
@@ -49,16 +49,16 @@ def strange_cursor() -> BadParams:
 
 
 class Listed(Struct, frozen=True):
-    """A whole list, as far as it is looked at."""
+    """A whole list, of which no more is made than the pages that are asked for."""
 
     items: Callable[[int], Iterator[bytes]]
-    """From there on; no more of them are made than the page has."""
+    """The encoded items from an index on, made one by one as a page takes them."""
     owners: Callable[[], Sequence[str]] = tuple
-    """Whose each of them is; asked for where there are several pages."""
+    """The owner of each item; asked for only where there are several pages."""
 
 
 class Pages:
-    """Cuts lists into pages under cursors that only we can make."""
+    """Cuts lists into pages, with signed cursors that only we can make."""
 
     def __init__(self, key: bytes, size: int = DEFAULT_PAGE) -> None:
         self._key = key
@@ -78,7 +78,7 @@ class Pages:
         listed: Callable[[], Listed],
         finish: Callable[[bytes], bytes],
     ) -> bytes:
-        """The finished result for this page. `audience` is all that the list, or its form, depends on."""
+        """The finished result for one page. `audience` is everything that the list, or its form, depends on."""
         key = (member, audience, cursor)
         ready = self._ready.get(key)
         if ready is None:
@@ -117,7 +117,7 @@ class Pages:
         return reading_on(listed.owners(), mark)
 
     def _open(self, member: str, cursor: str) -> bytes:
-        """What we have written into it."""
+        """The bookmark that we wrote into this cursor."""
         try:
             raw = base64.urlsafe_b64decode(cursor.encode())
         except ValueError:

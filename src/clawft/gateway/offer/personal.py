@@ -1,4 +1,4 @@
-"""Providers that have something else for each person, and what single callers have of them."""
+"""Providers whose tools differ from person to person, and the catalogs of those callers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _MAX_BUILT = 256
 
 
 class PersonalOffers:
-    """Empty for nearly everybody, and then asked nothing."""
+    """The personal providers. Usually there are none, and then nothing is asked of this object."""
 
     def __init__(self, form: NameForm) -> None:
         self._form = form
         self._providers: dict[str, PersonalProvider] = {}
         self._heads: dict[str, tuple[str, ...]] = {}
-        """By namespace: how the names of its tools begin."""
+        """Namespace → how the names of its tools begin."""
         self._built: dict[str, Snapshot] = {}
-        """By proof: what single people have."""
+        """Proof of a caller → the catalog built for that caller."""
 
     def __bool__(self) -> bool:
         return bool(self._providers)
@@ -55,7 +55,7 @@ class PersonalOffers:
             yield each if seen is each.provider else RegisteredProvider(seen, each.origin)
 
     def snapshot(self, caller: Caller, build: Callable[[], Snapshot]) -> Snapshot:
-        """What this caller has, built when somebody looks."""
+        """The catalog of this caller's own tools, built on the first look."""
         built = self._built.get(caller.proof)
         if built is None:
             if len(self._built) >= _MAX_BUILT:
@@ -64,25 +64,25 @@ class PersonalOffers:
         return built
 
     def forget(self, whose: str) -> None:
-        """It is out of date: for the caller with this proof, or for all."""
+        """Drop the catalog of the caller with this proof, or of all callers."""
         if whose:
             self._built.pop(whose, None)
         else:
             self._built.clear()
 
     def settle(self, caller: Caller) -> Awaitable[object]:
-        """Back when it is known what this caller has of its own. A server they see nothing of does not meet them."""
+        """Wait until it is known what this caller has. Servers of which they may see nothing are not contacted."""
         met = (provider for namespace, provider in self._providers.items() if self._may_see(namespace, caller))
         return asyncio.gather(*(provider.ready(caller) for provider in met))
 
     def _may_see(self, namespace: str, caller: Caller) -> bool:
-        """Bare names do not tell whose they are."""
+        """Whether the grant shows anything of this namespace. Bare names do not tell, so there it may."""
         return self._form is NameForm.BARE or may_see_some(self._heads[namespace], caller.grant)
 
     def refusal(
         self, known: RegisteredProvider, caller: Caller, name: str
     ) -> tuple[tuple[str, ...], ClawftError | None]:
-        """Every spelling of a tool of this provider, if `name` is one of them, and why the caller does not have it."""
+        """Every spelling of a tool of this provider, if `name` is one of them, and why the caller lacks it."""
         personal = self._providers.get(known.origin.namespace)
         tool = Tool(name.partition(f"{known.owner}__")[2], b"")
         spellings = names.accepted(known.origin, tool) if personal is not None and tool.name else ()

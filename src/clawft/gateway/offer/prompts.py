@@ -40,7 +40,7 @@ NO_VALUES = Completion((), 0, has_more=False)
 
 
 class NamedPrompt(Struct, frozen=True):
-    """A prompt under the name agents see, and who has it."""
+    """A prompt under the name agents see, with its provider."""
 
     name: str
     prompt: Prompt | ForeignPrompt
@@ -49,7 +49,7 @@ class NamedPrompt(Struct, frozen=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name that reaches it."""
+        """Every name a caller may use for this prompt."""
         return (self.name, *names.accepted(self.origin, Tool(self.prompt.name, b"")))
 
     @property
@@ -69,7 +69,7 @@ class Prompts:
         return [named for named in self._named(caller) if self._sides.shows(Spellings(named), caller)]
 
     def listed(self, caller: Caller) -> list[NamedPrompt]:
-        """The visible prompts as they are shown: those that changed since they were approved say nothing but that."""
+        """The visible prompts; of those that changed since they were approved only a note is shown."""
         visible = self.visible(caller)
         notes = {
             origin: self._sides.withheld_prompts(origin, caller)
@@ -85,7 +85,7 @@ class Prompts:
                     yield NamedPrompt(name, prompt, known.provider, known.origin)
 
     def _may_see(self, known: RegisteredProvider, caller: Caller) -> bool:
-        """Each prompt has a name that rules can match; where all of them stand for a tool, that one decides as well."""
+        """Rules match a prompt by its name; where its provider stands for a tool, that tool decides as well."""
         return not known.stands_for or self._reaches(known, caller)
 
     def has(self, name: str, caller: Caller) -> bool:
@@ -104,7 +104,7 @@ class Prompts:
     async def get(
         self, caller: Caller, name: str, arguments: bytes, talk: Talk, meta: bytes = b"", more: bytes = b""
     ) -> bytes:
-        """The whole result. Raises ToolNotFound, NotApproved or TooLarge."""
+        """The whole result of `prompts/get`. Raises ToolNotFound, NotApproved or TooLarge."""
         found = self.find(caller, name)
         call = Call(caller, found.name, Tool(found.prompt.name, b""), found.origin, arguments, meta, talk, name, more)
         noted, began = msgspec.structs.replace(call, name=f"{GET} {found.name}"), time.perf_counter()
@@ -132,13 +132,14 @@ class Prompts:
         return await self._sides.passing(f"the prompt {found.name}", found.origin, result)
 
     def completes(self, asked: Completing) -> bool:
-        """Is it of a prompt that is there? Who knows values for a template is not known before all are."""
+        """Whether this completion is for a known prompt. For a template, only asking all providers would tell."""
         return asked.ref.get("type") == "ref/prompt" and self.has(str(asked.ref.get("name", "")), asked.caller)
 
     async def complete(self, caller: Caller, asked: Completing) -> Completion | ForeignCompletion:
-        """Asked of the provider that owns the prompt; for resource templates of everyone it reaches who completes.
+        """Completions from the provider of a prompt; for a resource template from all reached providers that complete.
 
-        Raises NotApproved: what is typed goes there too. Nobody is asked, as that would be once for each letter.
+        Raises NotApproved, as what is typed goes to the server too. The person is not asked: it would be once for each
+        letter.
         """
         ref = asked.ref
         if ref.get("type") == "ref/prompt":
@@ -163,7 +164,7 @@ class Prompts:
         return ForeignCompletion(known.values, await self._sides.passing("the completion", origin, known.raw))
 
     def _completing(self, caller: Caller, ref: Mapping[str, Any], owner: str) -> list[RegisteredProvider]:
-        """Those who may know values for a template, or the one who owns it, where that is said."""
+        """The providers that may know values for a template, or its owner alone, where that is named."""
         reached = (
             known
             for known in self._roster.of(caller)
@@ -179,7 +180,7 @@ class Prompts:
         ]
 
     def _is_spelled(self, known: RegisteredProvider, caller: Caller, template: str) -> bool:
-        """Would a template of this provider, if it has this one, be spelled so? Another's is none of its business."""
+        """Whether a template of this provider would be spelled so; another's text is not to be sent there."""
         spelled = self._shared.spelled(known.origin, caller)
         return spelled is None or spelled.template(template) == template
 
@@ -189,7 +190,7 @@ def _use(method: str, origin: Origin, caller: Caller, ref: Mapping[str, Any]) ->
 
 
 def _about(ref: Mapping[str, Any], asked: Completing) -> Completing:
-    """What is asked, with the prompt or template as its provider knows it."""
+    """The completion with the prompt or template as its provider knows it."""
     return msgspec.structs.replace(asked, ref=ref)
 
 
@@ -203,7 +204,7 @@ async def _complete(provider: object, asked: Completing) -> Completion | Foreign
 
 
 def _is_called(named: NamedPrompt, name: str) -> bool:
-    """Looked at closely only where it may be: a server may have thousands of them."""
+    """Whether a prompt goes by this name. Cheap checks come first: a server may have thousands of prompts."""
     if name == named.name:
         return True
     own = named.prompt.name

@@ -1,4 +1,4 @@
-"""A provider that is offered: where it comes from, what kind it is of, and what it says that it has."""
+"""A provider as the gateway offers it: its origin, its kind, and safe access to its lists."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ log = logging.getLogger("clawft.gateway")
 
 
 class RegisteredProvider(Struct, frozen=True, dict=True):
-    """What it can do is found out once: to ask whether a provider is of some kind takes longer than many a call."""
+    """A provider with its origin. Which kind it is of is found out once, as that takes longer than many a call."""
 
     provider: Provider
     origin: Origin
 
     @cached_property
     def end(self) -> Next:
-        """How its tools are called."""
+        """The last step of a call to any of its tools."""
         return end_of(self.provider)
 
     @cached_property
     def start(self) -> StartCall | None:
-        """How a call is started without a task, where the provider can."""
+        """How a call is started without an asyncio task, where the provider can do that."""
         return self.provider.start if is_of(self.provider, StartingProvider) else None
 
     @cached_property
     def stands_for(self) -> str:
-        """The tool that decides who may have what it offers beside tools; empty if any tool of its own does."""
+        """The tool whose visibility decides about its prompts and resources; empty if any of its own tools does."""
         return self.provider.stands_for if is_of(self.provider, SubstituteProvider) else ""
 
     @property
     def owner(self) -> str:
-        """The server behind it, or its namespace: how people call it."""
+        """The name people know it by: its server, or its namespace."""
         return self.origin.server or self.origin.namespace
 
 
 Reaches = Callable[[RegisteredProvider, Caller], bool]
-"""May this caller have what a provider has beside its tools and prompts? What it may not have does not exist."""
+"""Whether this caller may have a provider's resources; what it may not have does not exist for it."""
 
 
 def holds(provider: object) -> TypeGuard[ResourceProvider]:
@@ -69,7 +69,7 @@ def tells(provider: object) -> TypeGuard[WatchedProvider]:
 
 
 def listed_by(owner: str, things: str, ask: Callable[[], Sequence[T]]) -> tuple[T, ...]:
-    """Nothing if it breaks while it is asked, so that what the others have is not hidden."""
+    """The list a provider gives; empty if the provider fails, so that the lists of the others are not hidden."""
     try:
         return tuple(ask())
     except (Exception, SystemExit):

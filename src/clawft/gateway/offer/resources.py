@@ -37,21 +37,21 @@ from clawft.provider.base import AskingResources, ResourceProvider, TellChange
 
 log = logging.getLogger("clawft.gateway")
 MAX_WATCHED = 20_000
-"""Resources, of all callers together, that are watched for news without a server that tells of them."""
+"""Resources of all callers together that are watched though no server reports their changes."""
 MAX_WATCHED_OF_ONE = 5_000
-"""Resources that one person watches, of all servers."""
+"""Resources that one person may watch, of all servers."""
 
 READ = "resources/read"
 _NOBODY = Origin("")
 
 MAX_URI = 2_048
-"""Characters of a URI that can be watched: it is kept as long as somebody watches."""
+"""Characters of a URI that can be watched, as it is kept that long."""
 COUNTED_URI = 256
-"""A URI that is watched counts as one resource for each so many characters."""
+"""A watched URI counts as one resource for each so many characters."""
 
 
 class Reader(Struct, frozen=True):
-    """Who wants to read, the way to ask them something first, and what else their request says."""
+    """The caller that reads, the way to ask it something first, and what else its request says."""
 
     caller: Caller
     talk: Talk
@@ -63,7 +63,7 @@ T = TypeVar("T", Resource | ForeignResource, ResourceTemplate | ForeignTemplate)
 
 
 class NamedResource(Struct, Generic[T], frozen=True):
-    """A resource, or a template, under the URI it is listed by, and whose it is."""
+    """A resource or template under the URI it is listed by, with its owner."""
 
     uri: str
     owner: str
@@ -71,7 +71,7 @@ class NamedResource(Struct, Generic[T], frozen=True):
 
 
 class Resources:
-    """Each caller has those of the providers it reaches; the others are not there."""
+    """The resources of the providers each caller reaches; for that caller there are no others."""
 
     def __init__(self, basis: Basis, events: Events) -> None:
         self._roster = basis.roster
@@ -84,7 +84,7 @@ class Resources:
         events.subscribe(self._heard)
 
     def named(self, caller: Caller) -> list[NamedResource[Resource | ForeignResource]]:
-        """All of them. Those of which another before has the URI are wrapped."""
+        """All resources of this caller. Where an earlier provider has the same URI, the later one's is wrapped."""
         self._shared.look(caller)
         named: list[NamedResource[Resource | ForeignResource]] = []
         for known, provider in self._known(caller):
@@ -104,7 +104,7 @@ class Resources:
         return named
 
     def owned(self, caller: Caller) -> Iterator[tuple[str, Resource]]:
-        """Each with the server or namespace it belongs to, as it is listed."""
+        """Each resource as it is listed, with the server or namespace it belongs to."""
         for named in self.named(caller):
             said = named.item.view if isinstance(named.item, ForeignResource) else named.item
             yield named.owner, msgspec.structs.replace(said, uri=named.uri)
@@ -115,23 +115,23 @@ class Resources:
             yield msgspec.structs.replace(said, uri_template=named.uri)
 
     def has(self, uri: str, caller: Caller, owner: str = "") -> bool:
-        """May somebody have it who is there? Then it is theirs: whoever comes later stands behind them."""
+        """Whether a provider that is there may have this URI; it is then asked before providers that come later."""
         whose, native = uris.unwrap(uri) or (owner, uri)
         return any(whose in ("", known.owner) for known in self._shared.holders(native, caller))
 
     def reaches(self, owner: str, caller: Caller) -> bool:
-        """Is there a server, or a provider, of this name for this caller?"""
+        """Whether this caller reaches a server or provider of this name."""
         return any(known.owner == owner and self._reaches(known, caller) for known in self._roster.of(caller))
 
     async def read(self, uri: str, by: Reader, owner: str = "") -> bytes:
-        """The whole result. By the URI it is listed under; `owner` asks one server or provider only.
+        """The whole result for the URI a resource is listed under; `owner` asks one server or provider only.
 
         Raises ResourceNotFound, NotApproved or TooLarge.
         """
         return (await self._find_and_read(uri, by, owner))[1]
 
     async def read_noted(self, uri: str, by: Reader) -> bytes:
-        """What `read` gives, noted as a call: for where nobody has noted one yet."""
+        """The result of `read`, recorded in the audit; for readers whose request is not recorded elsewhere."""
         began, origin = time.perf_counter(), _NOBODY
         try:
             origin, result = await self._find_and_read(uri, by)
@@ -161,7 +161,9 @@ class Resources:
         raise ResourceNotFound(uri)
 
     def _spell(self, known: RegisteredProvider, caller: Caller, native: str, asked: str) -> Callable[[str], str] | None:
-        """How what a provider names is told; what was asked for by a wrapping of ours, by the same one."""
+        """How URIs in a provider's answer are spelled for the caller; `asked`, a wrapped URI, is spelled as it was
+        asked for.
+        """
         spelled = self._shared.spelled(known.origin, caller)
         if not asked:
             return spelled
@@ -169,9 +171,9 @@ class Resources:
         return lambda uri: asked if uri == native else others(uri)
 
     async def watch(self, uri: str, by: Reader, changed: TellChange) -> Callable[[], None]:
-        """Have `changed` called with the URI, as it is listed, of what changes; ends when what this returns is called.
+        """Have `changed` called with the listed URI of what changes, until the function returned here is called.
 
-        Raises ClawftError if whoever has the resource will not tell, or has to be approved first.
+        Raises ClawftError if the provider of the resource refuses, or has to be approved first.
         """
         if len(uri) > MAX_URI:
             raise BadParams(f"a URI that is watched has at most {MAX_URI} characters")
@@ -206,9 +208,9 @@ class Resources:
         asked, caller = "" if wrapped is None else uri, by.caller
 
         def heard(known: RegisteredProvider, changed_uri: str, more: Mapping[str, Raw]) -> None:
-            """What is watched, or a part of it; spelled as it is now.
+            """Report a change of the watched resource, or of a part of it, as it is spelled now.
 
-            Kept as long as it is watched, and so without the way to ask: that is the connection of one request.
+            Lives as long as the watch, so it holds no way to ask the caller: that is the connection of one request.
             """
             spell = self._spell(known, caller, native, asked) or _as_it_is
             changed(spell(changed_uri), more)
@@ -227,7 +229,7 @@ class Resources:
         return self._watch_others(uri, caller, changed)
 
     def _watch_others(self, uri: str, caller: Caller, changed: TellChange) -> Callable[[], None]:
-        """Everyone else simply says what has changed."""
+        """Watch a resource of providers that are no servers: they report every change to everybody."""
         count = _counted(uri)
         if self._watching + count > MAX_WATCHED:
             raise Busy(f"busy: {MAX_WATCHED} resources are watched already")
@@ -251,7 +253,7 @@ class Resources:
                     changed(event.uri, {})
 
     def _is_hidden(self, uri: str, caller: Caller) -> bool:
-        """Does it belong to somebody whom this caller does not reach?"""
+        """Whether the resource belongs to a provider this caller does not reach."""
         return any(
             item.uri == uri
             for known in self._roster.of(caller)
@@ -262,7 +264,7 @@ class Resources:
     async def _contents(
         self, known: RegisteredProvider, provider: ResourceProvider, uri: str
     ) -> Sequence[ResourceContent] | bytes | None:
-        """Of a provider that breaks, nothing: the next may have it."""
+        """The contents, or None if the provider fails: the next provider may have the resource."""
         try:
             return await provider.read_resource(uri)
         except ClawftError:
@@ -282,11 +284,11 @@ class Resources:
         return await provider.read_resource_for(call)
 
     def _known(self, caller: Caller) -> Iterator[tuple[RegisteredProvider, ResourceProvider]]:
-        """In the order in which they are listed."""
+        """The reached providers, in the order in which they are listed."""
         return self._reached(self._roster.of(caller), caller)
 
     def _asked(self, uri: str, caller: Caller) -> Iterator[tuple[RegisteredProvider, ResourceProvider]]:
-        """In the order in which they are asked."""
+        """The reached providers, in the order in which they are asked for this URI."""
         return self._reached(self._shared.in_turn(uri, caller), caller)
 
     def _reached(
@@ -302,12 +304,12 @@ def _use(known: RegisteredProvider, uri: str, by: Reader) -> BesideUse:
 
 
 def _reading(uri: str, by: Reader, origin: Origin) -> Call:
-    """How it is noted."""
+    """A read as the call that the audit records."""
     return Call(by.caller, READ, Tool(READ, b""), origin, msgspec.json.encode({"uri": uri}))
 
 
 def _counted(uri: str) -> int:
-    """As how many resources that are watched."""
+    """How many watched resources a URI of this length counts for."""
     return -(-len(uri) // COUNTED_URI) or 1
 
 
@@ -316,7 +318,7 @@ def _as_it_is(uri: str) -> str:
 
 
 def wire_of(named: NamedResource[Resource | ForeignResource]) -> bytes:
-    """As its server said it, where it has one: what we do not know of it is not lost."""
+    """The resource as JSON; of a server its own text, so that members we do not know are kept."""
     item = named.item
     wire = item.raw if isinstance(item, ForeignResource) else msgspec.json.encode(item)
     return wire if item.uri == named.uri else _with(wire, "uri", named.uri)
@@ -332,5 +334,5 @@ _object = msgspec.json.Decoder(dict[str, Raw])
 
 
 def _with(raw: bytes, key: str, value: str) -> bytes:
-    """The object with one member changed; the others stay as they came."""
+    """The JSON object with one member changed; the others stay as they came."""
     return msgspec.json.encode({**_object.decode(raw), key: Raw(msgspec.json.encode(value))})

@@ -1,4 +1,4 @@
-"""All providers that are offered, in their order, and as each caller has them."""
+"""The ordered list of all providers, and the view each caller has of it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from clawft.provider.base import Provider
 
 
 class Roster:
-    """One provider for each namespace."""
+    """All offered providers, one for each namespace."""
 
     def __init__(self, form: NameForm) -> None:
         self.personal = PersonalOffers(form)
-        """What single people have of its own, where a provider is not the same for all."""
+        """The providers that differ from person to person."""
         self._known: dict[str, RegisteredProvider] = {}
 
     def __iter__(self) -> Iterator[RegisteredProvider]:
         return iter(self._known.values())
 
     def add(self, known: RegisteredProvider) -> None:
-        """Raises InvalidConfig if its namespace is taken."""
+        """Add a provider. Raises InvalidConfig if its namespace is taken."""
         namespace = known.origin.namespace
         if namespace in self._known:
             raise InvalidConfig(f"there is already a provider for the namespace {namespace!r}")
@@ -36,12 +36,12 @@ class Roster:
         return self._known.pop(namespace, None)
 
     def arrange(self, namespaces: Sequence[str]) -> None:
-        """From now on these stand behind all others, in this order."""
+        """Move the providers of these namespaces to the end, in this order."""
         for namespace in namespaces:
             self._known[namespace] = self._known.pop(namespace)
 
     def of(self, caller: Caller) -> Iterable[RegisteredProvider]:
-        """All of them, as this caller has them."""
+        """All providers as this caller has them."""
         return self.personal.all_seen(self, caller) if self.personal else self
 
     def provider(self, namespace: str, caller: Caller) -> Provider | None:

@@ -1,7 +1,7 @@
-"""URIs that more than one provider may have, and how each caller is told of them.
+"""Resolves clashes where several providers list the same resource URI.
 
-What is shared is worked out when somebody has to know after a list has changed. Mostly nothing is, and then a result
-costs one look at an attribute.
+The clashes are worked out on the first look after a list has changed. Usually there are none, and then a result costs
+one look at an attribute.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from clawft.model import Caller, ForeignResource, ForeignTemplate, Origin, Resou
 
 _MAX_GROUPS = 256
 _MAX_SPELLED = 4_096
-"""Pairs of a caller and a provider."""
+"""How many pairs of a caller and a provider are cached."""
 _NO_PAGES: frozenset[str] = frozenset()
 
 OwnerLists = tuple[
     tuple[Resource | ForeignResource, ...], tuple[ResourceTemplate | ForeignTemplate, ...], frozenset[str]
 ]
-"""Resources, templates, and pages of tools."""
+"""The resources, the templates, and the pages of tools of one provider."""
 
 
 class _Seen(Struct, frozen=True):
-    """The lists of a provider, and what they come to."""
+    """The lists of a provider as they were last seen, and the URIs they amount to."""
 
     lists: OwnerLists
     held: Holdings
 
 
 class _Owners:
-    """All providers of resources, the oldest first, as one person has them, or nobody in particular."""
+    """All providers of resources, the oldest first, as one person has them, or as callers without a proof do."""
 
     def __init__(self, members: Sequence[RegisteredProvider], held: Sequence[Holdings]) -> None:
         self.members = members
@@ -48,7 +48,7 @@ class _Owners:
         return is_shared(self.held)
 
     def in_turn(self, uri: str) -> list[RegisteredProvider]:
-        """The oldest first. A server that may have it only as it may have everything is asked last."""
+        """The providers in the order they are asked: oldest first, but servers that merely may have any URI last."""
         with_held = list(zip(self.members, self.held, strict=True))
         with_held.sort(key=lambda each: bool(each[0].origin.server) and not each[1].may_have(uri))
         return [known for known, _ in with_held]
@@ -61,7 +61,7 @@ class _Owners:
         return self.held[at] if at is not None else None
 
     def before(self, namespace: str) -> list[tuple[RegisteredProvider, Holdings]]:
-        """Those that come first with something it may have, too."""
+        """Older providers that may have URIs this one has too."""
         rivals = self._rivals.get(namespace)
         if rivals is None:
             at = self._at[namespace]
@@ -71,25 +71,25 @@ class _Owners:
 
 
 class SharedUris:
-    """Each caller has those of the providers it reaches; the others are not there, not even in how a URI is spelled."""
+    """Clashing URIs per caller: providers a caller does not reach do not even influence how a URI is spelled."""
 
     def __init__(self, roster: Roster, reaches: Reaches) -> None:
         self.any = True
-        """False if it is known that nothing is shared."""
+        """False if it is known that no URI is shared."""
         self._roster = roster
         self._reaches = reaches
         self._seen: dict[str, dict[str, _Seen]] = {}
-        """By the proof of whom the provider is for, and by its namespace."""
+        """Proof of the person → namespace → the lists as last seen."""
         self._groups: dict[str, _Owners] = {}
         self._seniority: dict[str, Seniority] = {}
         self._fresh: set[str] = set()
-        """The proofs of those whose group was looked at since something changed."""
+        """Proofs of the callers whose providers were looked at since anything changed."""
         self._listed: set[str] = set()
-        """The proofs of those whose group was looked at since a list of resources changed."""
+        """Proofs of the callers whose providers were looked at since a list of resources changed."""
         self._spelled: dict[Hashable, UriSpelling | None] = {}
 
     def forget(self, *, resources: bool = True) -> None:
-        """Something has changed: a list (of `resources`, perhaps), the order, or who reaches whom."""
+        """Note that something has changed: a list (perhaps of `resources`), the order, or who reaches what."""
         self.any = True
         self._fresh.clear()
         self._spelled.clear()
@@ -97,7 +97,7 @@ class SharedUris:
             self._listed.clear()
 
     def spelled(self, origin: Origin, caller: Caller) -> UriSpelling | None:
-        """How this caller is told of what this provider names; None if all of it stays as it is."""
+        """How URIs in answers of this provider are spelled for this caller; None if all stay as they are."""
         if not self.any:
             return None
         key = (origin.namespace, caller.grant, caller.agent, caller.principal, caller.proof)
@@ -123,20 +123,20 @@ class SharedUris:
         return caller.proof if self._roster.personal else ""
 
     def in_turn(self, uri: str, caller: Caller) -> Sequence[RegisteredProvider]:
-        """Providers of resources, in the order in which they are asked for a bare URI."""
+        """Providers of resources in the order in which they are asked for a bare URI."""
         return self._group(caller).in_turn(uri)
 
     def holders(self, uri: str, caller: Caller) -> list[RegisteredProvider]:
-        """Those of them that may have it, by what they list."""
+        """The reached providers that may have this URI, by what they list."""
         return [known for known in self._group(caller).holders(uri) if self._reaches(known, caller)]
 
     def has_pages(self) -> bool:
-        """Does any provider have tools that are shown with a page?"""
+        """Whether any provider has tools that are shown with a page."""
         providers = (known.provider for known in self._roster)
         return any(has_pages(provider) and provider.pages for provider in providers)
 
     def look(self, caller: Caller) -> None:
-        """At all lists as they are now: not every provider tells of its changes."""
+        """Read all lists anew: not every provider reports its changes."""
         self._listed.discard(self._whose(caller))
         self._look(caller)
 
@@ -153,7 +153,7 @@ class SharedUris:
         return group
 
     def _gather(self, whose: str, members: Mapping[str, RegisteredProvider], held: Mapping[str, Holdings]) -> _Owners:
-        """The group there was, if it is still the same."""
+        """The providers in the order of their age; the same object as before if nothing changed."""
         seniority = self._seniority.setdefault(whose, Seniority())
         seniority.look(held)
         oldest_first = sorted(members, key=seniority.__getitem__)
@@ -176,9 +176,10 @@ class SharedUris:
 
 
 def _look_at(known: RegisteredProvider, earlier: _Seen | None, *, listed: bool) -> _Seen:
-    """What it has is the same object as before, if it is no other: what was worked out with it holds on.
+    """The lists of a provider; the same object as before if they are equal, so that what was derived from it stays
+    valid.
 
-    Servers have their lists ready. The others may have to make theirs: not again, if they are `listed` already.
+    Servers have their lists ready. Other providers may have to build theirs, which is not done twice: see `listed`.
     """
     if earlier is not None and listed and not known.origin.server:
         return earlier

@@ -1,4 +1,4 @@
-"""The tools of all providers: one catalog for everybody, and what single people have beside it."""
+"""The tools of all providers: one shared catalog, and beside it those of single people."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:  # loaded with the first search
     from clawft.gateway.offer.indexes import Indexes
 
 MAX_TOLD_CLASHES = 10
-"""Tools that would get the name of another and are told in the log at once; further ones are counted."""
+"""How many clashing tool names one log entry lists; further ones are counted."""
 _ANYONE = Caller()
 
 log = logging.getLogger("clawft.gateway")
 
 
 class Tools:
-    """Each caller sees those the guards show; the others are not there."""
+    """The catalog of tools. A caller sees those the guards show; for that caller there are no others."""
 
     def __init__(self, basis: Basis, pipeline: Pipeline, surface: Surface) -> None:
         self._basis = basis
@@ -52,15 +52,15 @@ class Tools:
         self._surface = surface
         self._built: Snapshot | None = None
         self._before = self._shown = NOTHING
-        """What was built last, and what somebody saw last."""
+        """The catalog built last, and the one a caller saw last."""
         self._indexes: Indexes | None = None
 
     # ── the catalog ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def forget(self, whose: str = "") -> None:
-        """It is out of date. A new one is built when somebody looks, however much has changed until then.
+        """Mark the catalog as out of date; it is rebuilt on the next look, however much changes until then.
 
-        `whose` is the proof of the one caller for whom it is, if it is not for all.
+        `whose` is the proof of the one caller whose catalog it is, if it is not everybody's.
         """
         if not whose:
             self._built = None
@@ -107,7 +107,7 @@ class Tools:
         return (*self._snapshot.entries, *own) if own else self._snapshot.entries
 
     def refusal(self, name: str, caller: Caller) -> str:
-        """Why a server has nothing for this caller, if a tool of it is meant; whoever may not see it hears nothing."""
+        """Why the server of the named tool has nothing for this caller; empty if the caller may not see the tool."""
         for known in self._roster:
             own = self._personal.has(known)
             spellings, refusal = self._personal.refusal(known, caller, name) if own else _absence(known, name)
@@ -116,7 +116,7 @@ class Tools:
         return ""
 
     def arrival(self, name: str, caller: Caller) -> Awaitable[None] | None:
-        """Of the server that a tool is meant of, if it is on its way; not of one that is hidden from this caller."""
+        """Wait for the server of the tool that is meant, if it is still starting and not hidden from this caller."""
         for known in self._roster:
             provider = known.provider
             if isinstance(provider, AbsentProvider) and (own := _own_name(known, name)):
@@ -132,7 +132,7 @@ class Tools:
         return entry if entry is not None or not caller.proof else self._own_of(caller).find(name)
 
     def find_visible(self, name: str, caller: Caller) -> CatalogEntry | None:
-        """The tool of this name, unless it is hidden from this caller: then there is none, here as everywhere."""
+        """The tool of this name, unless it is hidden from this caller."""
         entry = self.find(name, caller)
         return entry if entry is not None and self._shows(entry.names, caller) else None
 
@@ -162,7 +162,7 @@ class Tools:
         return self._surface.listed(self.visible(caller), lambda entry: any_matches(entry.names, self._surface.pinned))
 
     def search(self, caller: Caller, query: str, limit: int) -> list[CatalogEntry]:
-        """The tools of this caller that fit best."""
+        """The visible tools that match the query best."""
         if self._indexes is None:
             from clawft.gateway.offer.indexes import Indexes  # most callers never search
 
@@ -172,10 +172,10 @@ class Tools:
         return index.search(query, limit)
 
     def reaches(self, known: RegisteredProvider, caller: Caller) -> bool:
-        """May this caller have what a provider has beside its tools and prompts?
+        """Whether this caller may have the resources of a provider.
 
-        Resources have no names that rules could match: they go with the tool that they stand for; else with any tool of
-        theirs, or with `resources`.
+        Resources have no names that rules could match. They go with the tool their provider stands for; otherwise with
+        any of its tools, or with the name `resources`.
         """
         if known.stands_for:
             return self.find_visible(known.stands_for, caller) is not None
@@ -191,7 +191,7 @@ def _names_of_resources(origin: Origin) -> tuple[str, ...]:
 
 
 def _absence(known: RegisteredProvider, name: str) -> tuple[tuple[str, ...], ClawftError | None]:
-    """Every spelling of a tool of this provider, if `name` is one of them, and why nobody knows whether it has it."""
+    """Every spelling of a tool of this provider, if `name` is one of them, and why its server is absent."""
     own = _own_name(known, name)
     if not own or not isinstance(known.provider, AbsentProvider):
         return (), None
@@ -199,7 +199,7 @@ def _absence(known: RegisteredProvider, name: str) -> tuple[tuple[str, ...], Cla
 
 
 def _own_name(known: RegisteredProvider, name: str) -> str:
-    """What this provider would call the tool; nothing if the name leads elsewhere."""
+    """The provider's own name for the tool; empty if the name is not in its namespace."""
     return next((name.removeprefix(head) for head in names.heads(known.origin) if name.startswith(head)), "")
 
 
@@ -215,7 +215,7 @@ def _tell(clashes: Sequence[Clash]) -> None:
 
 
 def _tools_of(provider: Provider, *, of_server: bool) -> tuple[Tool, ...]:
-    """Nothing if the provider cannot say: one that breaks must not hide the tools of the others."""
+    """The tools of a provider; none if listing fails, so that the tools of the others are not hidden."""
     listed = listed_by(provider.namespace, "tools", provider.list_tools)
     if of_server:  # each was looked at as it came
         return listed

@@ -1,4 +1,4 @@
-"""The ways down to one provider: all its tools that the same guards apply to share one."""
+"""Composed chains of guards down to a provider, shared by all its tools to which the same guards apply."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NO_NEEDS = Capabilities()
 
 
 class Ways:
-    """Composed on first use and shared: a server may have thousands of tools, and each way is many steps."""
+    """Builds a chain on first use and shares it: a server may have thousands of tools, and each chain is many steps."""
 
     def __init__(self, pipeline: Pipeline, known: RegisteredProvider, shared: SharedUris) -> None:
         self._pipeline = pipeline

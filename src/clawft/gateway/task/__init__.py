@@ -1,5 +1,5 @@
-"""Calls that outlive their request, in the form of each era.
+"""Calls that outlive their request (MCP tasks), in the form of each protocol version.
 
-`tasks` are those we run; `followed_tasks` are these and those that servers keep, found again by `handles`; `task_news`
-tells of them. `older_tasks` is the way of 2025-11-25.
+`tasks` are those we run; `followed_tasks` adds those that servers keep, found again by `handles`; `task_news` reports
+their changes. `older_tasks` is the form of 2025-11-25.
 """

@@ -1,4 +1,4 @@
-"""Tasks as stateless agents follow them: those the gateway runs itself, and those a server behind it keeps."""
+"""Tasks as stateless clients follow them: those the gateway runs, and those a server behind it keeps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from clawft.wire.visible import make_visible
 
 _encode = msgspec.json.encode
 _ENDS = {"result", "error"}
-"""What a task that is over has brought: words of its server, like those of a call."""
+"""Members with the outcome of a task, which are words of its server, like the result of a call."""
 
 
 class FollowedTasks:
@@ -35,7 +35,7 @@ class FollowedTasks:
         self._caller = caller
 
     def begun(self, reply: Reply, tool: str) -> Reply:
-        """A task that a server has begun, under an id that leads back to it."""
+        """The reply about a task a server has begun, with an id that leads back to it."""
         entry = self._gateway.tools.find(tool, self._caller)
         if entry is None or entry.canonical == CALL_TOOL:  # which has it of the tool that it called
             return reply
@@ -82,7 +82,7 @@ class FollowedTasks:
     # ── tasks of servers ─────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _open(self, id: str) -> tuple[Handle, TaskProvider]:
-        """A tool that is hidden by now has no tasks either."""
+        """The provider of the task. A tool that is hidden by now has no tasks either."""
         await self._gateway.pending.wait_for_servers(self._caller)
         handle = self._gateway.handles.open(id, self._caller)
         provider = self._gateway.provider(handle.namespace, self._caller)
@@ -91,7 +91,7 @@ class FollowedTasks:
         return handle, provider
 
     def _guarding(self, shape: bytes, id: str, handle: Handle) -> Callable[[], bytes]:
-        """What is still to do, anywhere: a result that comes later passes the same guards as one that comes at once."""
+        """Work for any thread that makes the task presentable: late results pass the same guards as immediate ones."""
         entry = self._gateway.tools.find(handle.tool, self._caller)
         if entry is None:
             return partial(self._shown, shape, id)

@@ -1,6 +1,6 @@
-"""Ids of tasks that servers keep: all that is needed to find the task again, signed and bound to its caller.
+"""Ids for tasks that servers keep: signed, bound to their caller, and holding all that is needed to find the task.
 
-No table: an id leads to its task after a restart, and on every gateway that has the same key.
+There is no table, so an id works after a restart, and on every gateway that has the same key.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Handles:
         return PREFIX + base64.urlsafe_b64encode(self._sign(body, caller) + body).decode().rstrip("=")
 
     def open(self, id: str, caller: Caller) -> Handle:
-        """Raises BadParams for an id that is altered, or another caller's: both look like no task at all."""
+        """The task behind an id. Raises BadParams for an altered id or another caller's, as for an unknown one."""
         raw = _decoded(id.removeprefix(PREFIX)) if len(id) <= MAX_HANDLE_BYTES else b""
         signature, body = raw[:_SIGNATURE], raw[_SIGNATURE:]
         if not hmac.compare_digest(signature, self._sign(body, caller)):

@@ -1,6 +1,6 @@
-"""Tasks in the way of 2025-11-25: the agent asks for one, and for its result, which waits until there is one.
+"""Tasks as in MCP 2025-11-25: the agent asks for one, and for its result, which is answered once there is one.
 
-The gateway runs the call itself; what the server behind it makes of it is none of the agent's business.
+The gateway runs the call itself; whether the server behind it makes a task of it is hidden from the agent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from clawft.wire.jsonrpc.messages import Request
 from clawft.wire.tasks import FINAL, RELATED, milliseconds, older, related
 
 MAX_BEGUN = 1_000
-"""Tasks of one conversation whose changes it is told of."""
+"""How many tasks of one conversation have their changes reported."""
 
 AskQuestion = Callable[[Question], Awaitable[Mapping[str, Any]]]
 """Puts a question to the agent, on the stream of the request that is being answered."""
@@ -59,7 +59,7 @@ class OlderTasks:
         return _encode({"task": older(task.shape())})
 
     def status(self, shape: bytes) -> bytes:
-        """What the agent is told when one of them has changed."""
+        """The notification about a changed task."""
         return _encode(older(shape))
 
     async def answer(self, request: Request, caller: Caller, ask: AskQuestion) -> bytes:
@@ -78,7 +78,7 @@ class OlderTasks:
         return _encode(older(task.shape()))
 
     async def _result(self, task: Task, ask: AskQuestion) -> bytes:
-        """Waits. What the task wants to know meanwhile is asked here."""
+        """Wait for the result; questions of the task are asked here meanwhile."""
         while task.status not in FINAL:
             if task.questions:
                 await self._ask(task, ask)
@@ -97,7 +97,7 @@ class OlderTasks:
 
 
 async def _while_asked(task: Task, key: str, answered: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """None if nobody wants to know any more, be it that the task is over."""
+    """The answer, or None if the task no longer wants it, perhaps because it is over."""
     asking = asyncio.ensure_future(answered)
     changing: asyncio.Future[None] | None = None
     try:
@@ -114,7 +114,7 @@ async def _while_asked(task: Task, key: str, answered: Awaitable[Mapping[str, An
 
 
 def _read_wish(target: CallTarget) -> int | None:
-    """How long the task is to be kept, if the agent said so."""
+    """How long the agent asks to have the task kept; None if it does not say."""
     try:
         ttl = None if target.task is UNSET else msgspec.json.decode(target.task, type=_Wish).ttl
     except msgspec.DecodeError as wrong:

@@ -1,4 +1,4 @@
-"""News of a task, told on as they come: small ones at once, large ones after the work on them, and of many the last."""
+"""Forwards changes of one task: small ones at once, large ones after work in a thread, and of many only the last."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ ReshapeWork = Callable[[], bytes]
 
 
 class TaskNews:
-    """For one listener. A shape of a task says all there is: one that is overtaken is of no interest."""
+    """Forwards to one listener. The state of a task is complete each time, so one that is overtaken is dropped."""
 
     def __init__(self, whose: str, work: Callable[[bytes], ReshapeWork], tell: Callable[[bytes], None]) -> None:
-        """`whose`: the name of the server whose task it is. `work` gives what is still to do, anywhere, to a shape."""
+        """`whose`: the name of the task's server. `work` gives what is still to do to a state, in any thread."""
         self._whose = whose
         self._work_on = work
         self._tell = tell

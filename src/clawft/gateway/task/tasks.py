@@ -1,7 +1,7 @@
-"""Calls that outlive their request: the tasks extension, served.
+"""The tasks the gateway runs: calls that go on in the background after their request was answered.
 
-A tool marked for it runs on in the background; the caller polls, answers its questions and may cancel. Only the
-principal that started a task can see it, and only with a token that may see its tool.
+The caller polls, answers the task's questions and may cancel it. Only the principal that started a task can see it, and
+only with a token that may see its tool.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TTL_MS = 300_000
 POLL_MS = 500
 MAX_TASKS = 1_000
 MAX_OF_ONE = 500
-"""Of one person: there is room for others."""
+"""Tasks of one person, so that there is room for others."""
 
 log = logging.getLogger("clawft.tasks")
 
@@ -43,7 +43,7 @@ _UNTOLD = TaskStanding()
 
 
 class _Shape(Struct, rename="camel", omit_defaults=True):
-    """A task on the wire: flat, the same in every answer about it."""
+    """A task on the wire: the same flat object in every answer about it."""
 
     task_id: str
     status: TaskStatus
@@ -74,7 +74,7 @@ class Task(BackgroundTalk):
         self.created = time.time()
         self.updated = self.created
         self.moved = time.monotonic()
-        """When it last changed, by a clock that nobody sets. `updated` is for people, this is for its end."""
+        """When the task last changed, by the monotonic clock, to expire it; `updated` is for people."""
         self.questions: dict[str, Question] = {}
         self.result: bytes = b""
         self.error: Mapping[str, Any] | None = None
@@ -82,7 +82,7 @@ class Task(BackgroundTalk):
         self.work: asyncio.Task[None] | None = None
         self._answers: dict[str, asyncio.Future[Mapping[str, Any]]] = {}
         self._keys: set[str] = set()
-        """Under which something was ever asked."""
+        """Every key a question was ever asked under."""
         self._changed = changed
         self._known = known
         self._stirred = asyncio.Event()
@@ -121,7 +121,7 @@ class Task(BackgroundTalk):
         return {key: given[key] if key in given else self._known[key] for key in questions}
 
     def _open(self, key: str, question: Question) -> str:
-        """The key it is asked under, its own for good: a server may ask two things at once."""
+        """Register a question; gives the unique key it is asked under, as a server may ask two things at once."""
         own = key if key not in self._keys else f"{key}_{len(self._keys)}"
         self._keys.add(own)
         self.questions[own] = question
@@ -129,7 +129,7 @@ class Task(BackgroundTalk):
         return own
 
     def _close(self, keys: Iterable[str]) -> None:
-        """Answered, or nobody wants to know any more."""
+        """Remove questions that are answered, or that nobody wants answered any more."""
         for key in keys:
             self.questions.pop(key, None)
             self._answers.pop(key, None)
@@ -137,7 +137,7 @@ class Task(BackgroundTalk):
             self.move("working")
 
     def end(self) -> None:
-        """Its call is over: whoever still asks something here asks it elsewhere, or not at all."""
+        """The call is over: fail whatever still waits for an answer here."""
         for waiter in self._answers.values():
             if not waiter.done():
                 waiter.set_exception(LinkClosed("the task is over"))
@@ -152,7 +152,9 @@ class Task(BackgroundTalk):
         self._close(fitting)
 
     def stands(self, standing: TaskStanding) -> None:
-        """What the server behind it says of it. That it is done is told with the result, which comes in a moment."""
+        """Take over the state the server behind it reports, but not that it is done: the result, which follows, tells
+        that.
+        """
         if self.status in FINAL or standing == self._standing:
             return
         self._standing = standing
@@ -162,7 +164,7 @@ class Task(BackgroundTalk):
             self.move(self.status)
 
     def move(self, status: TaskStatus) -> None:
-        """Final states stay."""
+        """Change the status; a final status stays."""
         if self.status in FINAL:
             return
         self.status = status
@@ -172,13 +174,13 @@ class Task(BackgroundTalk):
         self._changed(self)
 
     async def change(self) -> None:
-        """Until something about it is new."""
+        """Wait until something about the task changes."""
         self._stirred.clear()
         await self._stirred.wait()
 
     @property
     def _ttl_ms(self) -> int:
-        """What its server says, else what its caller wants; but we keep nothing for longer than we do."""
+        """How long it is kept: what its server says, else what its caller wants, within our own limit."""
         told = self._standing.ttl_ms
         wanted = self.wished_ms if told is None else told
         return TTL_MS if wanted is None else min(wanted, TTL_MS)
@@ -200,11 +202,11 @@ class Task(BackgroundTalk):
 
 Run = Callable[[Task], Awaitable[Reply]]
 MayFollow = Callable[[str, Caller, Caller], bool]
-"""Whether what somebody began with this tool is for the other to see, who is the same person."""
+"""Whether a task one caller began with this tool may be seen by another caller of the same person."""
 
 
 class TaskBoard:
-    """All tasks there are; each ends by itself, is cancelled, or is forgotten after its time."""
+    """All tasks; each ends by itself, is cancelled, or expires."""
 
     def __init__(self, events: Events, may_follow: MayFollow) -> None:
         self._events = events
@@ -213,13 +215,13 @@ class TaskBoard:
         MEMORY_BUDGET.add_cache(self)
 
     def start(self, caller: Caller, tool: str, run: Run, known: Answers) -> Reply:
-        """Run it in the background, with the answers known already, and reply at once with the task."""
+        """Run a call in the background, with the answers known so far, and reply at once with the task."""
         return Reply(self.begin(caller, tool, run, known).shape(), kind=Kind.TASK)
 
     def begin(
         self, caller: Caller, tool: str, run: Run, known: Answers = _NONE_YET, wished_ms: int | None = None
     ) -> Task:
-        """`wished_ms`: how long the caller wants it kept; it is told how long it is."""
+        """Begin a task; `wished_ms` is how long the caller wants it kept, within our own limit."""
         self._forget_old()
         own = sum(task.caller.principal == caller.principal for task in self._tasks.values())
         if own >= MAX_OF_ONE:
@@ -266,7 +268,7 @@ class TaskBoard:
         return task
 
     def cancel(self, caller: Caller, id: str) -> None:
-        """Idempotent; a task that has ended stays as it is."""
+        """Cancel a task; one that has ended stays as it is."""
         task = self.get(caller, id)
         if task.status not in FINAL and task.work is not None:
             task.move("cancelled")
@@ -283,11 +285,11 @@ class TaskBoard:
 
     @property
     def bytes(self) -> int:
-        """Of all results that wait to be fetched."""
+        """Size of all results that wait to be fetched."""
         return sum(len(task.result) for task in self._tasks.values())
 
     def evict_one(self) -> bool:
-        """Drop the oldest result of whoever has most, but never the last one there is."""
+        """Drop the oldest result of the person who has most, but never the only result there is."""
         done = [task for task in self._tasks.values() if task.result]
         if not done[1:]:
             return False
@@ -299,7 +301,7 @@ class TaskBoard:
         return True
 
     def _forget_old(self) -> None:
-        """Work goes on as long as it needs; questions that nobody answers do not wait for ever."""
+        """Remove expired tasks. A working one goes on as long as it needs; one with open questions expires too."""
         limit = time.monotonic() - TTL_MS / 1000
         for task in [task for task in self._tasks.values() if task.moved < limit and task.status != "working"]:
             del self._tasks[task.id]
@@ -309,7 +311,7 @@ class TaskBoard:
 
 
 def _error_of(failed: ClawftError) -> Mapping[str, Any]:
-    """The error a call would have ended with; only the stateless era shows it in the task."""
+    """The JSON-RPC error the call would have ended with; only the stateless protocol shows it in the task."""
     data = {} if failed.data is None else {"data": failed.data}
     return {"code": error_code(failed), "message": str(failed), **data}
 
