@@ -1,4 +1,4 @@
-"""Guards: steps around every call, each of which may answer, refuse, or look at the reply.
+"""Guards: steps around every call, each of which may answer the call, refuse it, or look at the reply.
 
 | what | where |
 |---|---|

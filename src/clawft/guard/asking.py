@@ -1,4 +1,4 @@
-"""A question of a guard's own to the person, by way of their client: what they answered, or why nobody did."""
+"""A guard's own question to the person, put through their client: the answer, or why there is none."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from clawft.wire.answers import answers_it
 
 
 class Unanswered(Struct, frozen=True):
-    """The client did not bring an answer: whatever the person wanted, they have allowed nothing."""
+    """The client brought no answer, for this reason; so the person has allowed nothing."""
 
     why: str
 
 
 async def answer_to(call: Call, key: str, question: Question) -> Mapping[str, Any] | Unanswered:
-    """Whoever asks says what is refused and how it is allowed; the client's own words are the reason."""
+    """The person's answer, or the client's words as the reason why there is none; the guard adds what is refused."""
     try:
         answer = (await call.talk.ask({key: question}))[key]
     except (ExecutionFailed, RequestTimeout) as failed:
@@ -28,7 +28,7 @@ async def answer_to(call: Call, key: str, question: Question) -> Mapping[str, An
 
 
 def chosen(told: Mapping[str, Any], offered: Sequence[str]) -> str:
-    """What the person chose of what was offered; empty for no, and for whatever was not."""
+    """The option the person chose; empty for no, and for a choice that was not offered."""
     content = told.get("content")
     if told.get("action") != "accept" or not isinstance(content, dict):
         return ""

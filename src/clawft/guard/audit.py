@@ -1,4 +1,4 @@
-"""Audit: one line for every call, refused ones too. Outermost, so that nothing happens without it."""
+"""The audit guard: one line for every call, refused ones too. It is outermost, so that no call escapes it."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ if TYPE_CHECKING:  # loaded with the first lines
 
 FLUSH_SECONDS = 0.1
 MAX_WAITING = 20_000
-"""Lines held before a batch is written at once: a burst costs time, never a line."""
+"""Lines held before a batch is written at once: a burst may slow calls down, but loses no line."""
 
 PATIENCE_SECONDS = 0.2
-"""How long a batch waits for somebody who holds the journal, before it is joined by the next and tries again."""
+"""How long a batch waits for the lock of the journal, before the next joins it and it tries again."""
 BURST_SECONDS = 10.0
-"""How long a batch waits where no more lines can be held."""
+"""How long a batch waits for the lock where no more lines can be held."""
 LAST_SECONDS = 0.7
-"""How long the last batch waits, where calls and servers have had their time and a second is left."""
+"""How long the last batch waits for the lock: calls and servers have ended, and a second is left."""
 
 log = logging.getLogger("clawft.audit")
 
 _now, _clock = time.time, time.perf_counter
-_COMPLETE = Kind.COMPLETE  # found once, and not for each call
+_COMPLETE = Kind.COMPLETE  # looked up once, and not for each call
 
 
 class Sink(Protocol):
-    """Where lines go: a hash-chained journal."""
+    """Where lines are written: a hash-chained journal."""
 
     def append(self, entries: Sequence[bytes], seconds: float) -> None:
-        """Raises Busy if others hold it for longer than this, or OSError; nothing is written then."""
+        """Write the lines. Raises Busy if others hold the lock for longer, or OSError; then nothing is written."""
         ...
 
 
 class Happened(Struct, gc=False):
-    """What the hot path notes; the line is made later, in the batch."""
+    """What is noted during a call; its line is made later, in the batch."""
 
     when: float
     call: Call
@@ -59,14 +59,14 @@ class Happened(Struct, gc=False):
 
 class Audit(WitnessGuard):
     def __init__(self, sink: Sink, *, values: bool = False) -> None:
-        """`values`: write the arguments themselves, not only their digest."""
+        """`values`: write the arguments themselves, and not only their digest."""
         self._sink = sink
         self._values = values
         self._waiting: list[Happened] = []
         self._held_up: list[bytes] = []
-        """Lines whose batch could not be written yet; touched by whoever writes, and nobody else, like the next two."""
+        """Lines whose batch could not be written yet; like the next two, used only by the thread that writes."""
         self._lost = 0
-        """Lines that were given up since the last that was written."""
+        """How many lines were dropped since the last one that was written."""
         self._in_trouble = False
         self._timer: asyncio.TimerHandle | None = None
         self._writer: ThreadPoolExecutor | None = None
@@ -74,7 +74,7 @@ class Audit(WitnessGuard):
 
     @cached_property
     def _lines(self) -> AuditLines:
-        from clawft.guard.audit_lines import AuditLines  # whoever only lists writes nothing
+        from clawft.guard.audit_lines import AuditLines  # commands that only list write nothing
 
         return AuditLines(values=self._values)
 
@@ -94,7 +94,7 @@ class Audit(WitnessGuard):
         return reply
 
     def noted(self, call: Call, began: float, ended: Reply | BaseException) -> None:
-        """One call is over, and this came of it."""
+        """Record a call that is over, with its outcome."""
         took, waiting = _clock() - began, self._waiting
         if isinstance(ended, BaseException):
             waiting.append(Happened(_now(), call, _verdict_of(ended), _outcome_of(ended), took, 0))
@@ -109,7 +109,7 @@ class Audit(WitnessGuard):
             self.flush()
 
     def _flush_aside(self) -> None:
-        """Write the batch in the writer thread; one at a time, in order."""
+        """Write the batch in the writer thread, one batch at a time and in order."""
         self._timer = None
         if self._writing is not None and not self._writing.done():
             self._look_again()
@@ -126,7 +126,7 @@ class Audit(WitnessGuard):
         self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush_aside)
 
     def flush(self, seconds: float = BURST_SECONDS) -> None:
-        """Write everything that waits, now, behind what the writer thread has begun."""
+        """Write all waiting lines now, after the batch the writer thread has begun."""
         _UNWRITTEN.discard(self)
         if self._timer is not None:
             self._timer.cancel()
@@ -141,7 +141,7 @@ class Audit(WitnessGuard):
         self.flush(LAST_SECONDS)
         if self._writer is not None:
             self._writer.shutdown()
-            self._writer = self._writing = None  # a program may call tools, and close, again
+            self._writer = self._writing = None  # a program may call tools again, and close again
 
     def _write_or_hold(self, batch: list[Happened]) -> None:
         try:
@@ -160,9 +160,9 @@ class Audit(WitnessGuard):
             self._give_up(failed)
 
     def _append(self, batch: list[Happened], seconds: float) -> None:
-        """Raises Busy, or OSError where the disk is full; then the lines are held up. No call fails for that.
+        """Write a batch. Raises Busy, or OSError where the disk is full; then the lines are kept, and no call fails.
 
-        What had to be given up in the end is a line itself, as soon as one can be written.
+        Lines that had to be dropped are reported in a line of their own, as soon as one can be written.
         """
         try:
             self._held_up += map(self._lines.of, batch)
@@ -170,7 +170,7 @@ class Audit(WitnessGuard):
             self._sink.append([*lost, *self._held_up], seconds)
         except (Busy, OSError):
             raise
-        except Exception as broken:  # a line that is none would hold up all others for ever
+        except Exception as broken:  # a malformed line would hold up all others for ever
             log.exception("audit: a line cannot be written")
             self._give_up(broken)
         else:
@@ -183,7 +183,7 @@ class Audit(WitnessGuard):
 
 
 _UNWRITTEN: set[Audit] = set()
-"""Those that have lines left, for a program that ends without closing them: one call, and its loop is over."""
+"""Audits with lines left, for a program that ends without closing them, as after one call in a loop."""
 
 
 @atexit.register
@@ -193,7 +193,7 @@ def _write_the_rest() -> None:
 
 
 def _loss(count: int) -> Happened:
-    """In place of so many lines that could not be written, nor held any longer."""
+    """The line that stands for dropped ones."""
     no_call = Call(Caller(), "weft audit", Tool("weft audit", b""), Origin("weft"))
     return Happened(_now(), no_call, "", f"lost:{count} lines", 0.0, 0)
 
@@ -203,7 +203,7 @@ def _why(failed: Exception) -> str:
 
 
 def _new_writer() -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor  # whoever only lists writes nothing
+    from concurrent.futures import ThreadPoolExecutor  # commands that only list write nothing
 
     return ThreadPoolExecutor(1, "clawft-audit")
 

@@ -1,4 +1,4 @@
-"""How a line of the audit is written. Loaded with the first: whoever only lists writes none."""
+"""Encodes lines of the audit. Loaded with the first line: commands that only list write none."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import msgspec
 from clawft.model import Call, Caller
 from clawft.wire.visible import make_visible
 
-if TYPE_CHECKING:  # what is noted, by whoever has these lines written
+if TYPE_CHECKING:  # which has these lines written
     from clawft.guard.audit import Happened
 
 
 class AuditLines:
-    """Writes the lines of one process, one after the other: the next is likely to begin like the last."""
+    """Encodes the lines of one process; reuses the beginning of the last one, as the next is likely to share it."""
 
     def __init__(self, *, values: bool) -> None:
-        """`values`: write the arguments themselves, not only their digest."""
+        """`values`: write the arguments themselves, and not only their digest."""
         self._values = values
         self._count = 0
         self._run = os.urandom(4).hex().encode()
@@ -31,7 +31,7 @@ class AuditLines:
         self._tool, self._head = "", b""
 
     def of(self, happened: Happened) -> bytes:
-        """One JSON object, put together from parts that hardly ever change: this runs for every call there is."""
+        """One JSON object, joined from cached parts: this runs for every call."""
         call = happened.call
         second = int(happened.when)
         if second != self._second:
@@ -61,7 +61,7 @@ def _has_values(call: Call) -> bool:
 
 
 def _recorded(arguments: bytes) -> bytes:
-    """On one line, as JSON strings hold no raw line ends; and without what looks like a secret."""
+    """The arguments on one line, as JSON strings hold no raw line ends, and without what looks like a secret."""
     from clawft.store.concealed_secrets import without_resolved  # only where values are wanted
     from clawft.wire.secrets import mask_members
 
@@ -69,12 +69,12 @@ def _recorded(arguments: bytes) -> bytes:
 
 
 SECRETIVE = frozenset({"oauth2"})
-"""Families whose arguments may hold a secret of the user's: never written, whatever the settings say."""
+"""Families whose arguments may hold a secret of the user: never written, whatever the settings say."""
 MAX_VALUES = 64 * 1024
 """Arguments longer than this are never written, only their digest."""
 
 MAX_WORD = 1024
-"""Characters of a name as it is written: a line that is too long would be no line at all."""
+"""Characters of a name that are written, so that no line grows too long to be one."""
 
 _LINE = b'{"time":"%b.%03dZ","id":"%b-%d",%b,%b,"ms":%.3f,"bytes_in":%d,"bytes_out":%d,"digest":"%b"%b%b}'
 
@@ -84,7 +84,7 @@ def _timestamp(second: int) -> bytes:
 
 
 def _head(call: Call) -> bytes:
-    """Who called what, as the inside of a JSON object."""
+    """Caller and tool, as the inside of a JSON object."""
     caller = call.caller
     told = (caller.principal, caller.agent, caller.client, call.name, call.origin.server)
     return _told(*(word[:MAX_WORD] for word in told))
@@ -97,7 +97,7 @@ def _told(principal: str, agent: str, client: str, tool: str, server: str) -> by
         told["server"] = server
     try:
         written = msgspec.json.encode(told)
-    except UnicodeEncodeError:  # somebody typed a name that is no text
+    except UnicodeEncodeError:  # a typed name that is not valid text
         written = msgspec.json.encode({key: word.encode("utf-8", "replace").decode() for key, word in told.items()})
     return make_visible(written)[1:-1]
 

@@ -1,4 +1,4 @@
-"""Editors and the disk: what our own tools write is announced to editors; what editors hold unsaved is a warning.
+"""Tells editors what our tools write, and warns where an editor holds unsaved text.
 
 Without an editor or a language server this guard lets calls pass untouched.
 """
@@ -14,7 +14,7 @@ from clawft.guard.pipeline import Guard
 from clawft.model import Call, CallToolResult, Next, Origin, Reply, Tool
 
 FAMILIES = frozenset({"file", "git", "cargo", "build", "shell"})
-"""The families that work on the disk."""
+"""The families that read or write files."""
 UNSAVED = "changes in an editor are not saved, so the disk does not have them: {} (ide__save writes them)"
 OVERTAKEN = (
     "the disk has a newer text than the one that was changed in an editor and is not saved: {} "
@@ -23,11 +23,11 @@ OVERTAKEN = (
 LOST = "changes that were not saved are gone, because this call wrote the file: {}"
 MAX_NAMED = 10
 MAX_PATH_CHARS = 4_096
-"""Of a path that is told to editors; the tool itself refuses a longer one."""
+"""Characters of a path that is reported to editors; the tool itself refuses a longer one."""
 
 
 class EditorTexts(Protocol):
-    """What is known about the texts that editors hold."""
+    """The state of the texts that editors hold."""
 
     def unsaved(self, beneath: str = ".") -> Sequence[str]: ...
 
@@ -38,7 +38,7 @@ class EditorTexts(Protocol):
 
 class EditorsGuard(Guard):
     def __init__(self, texts: Callable[[], EditorTexts | None]) -> None:
-        """`texts` gives None as long as no editor has been used."""
+        """`texts` returns None as long as no editor has been used."""
         self._texts = texts
 
     def applies(self, tool: Tool, origin: Origin) -> bool:
@@ -63,7 +63,7 @@ class EditorsGuard(Guard):
 
 
 def _path_of(call: Call) -> str | None:
-    """The file or folder a call of the file family is about. Others may touch anything."""
+    """The file or folder a call of the file family is about; None for other families, which may touch anything."""
     if call.origin.namespace != "file":
         return None
     try:
@@ -77,7 +77,7 @@ class _Arguments(msgspec.Struct):
 
 
 def _warnings(unsaved: Sequence[str], overtaken: Sequence[str], lost: Sequence[str]) -> list[str]:
-    """What is not saved, as it stands to the disk, and what gave way to what was written."""
+    """Warnings about unsaved texts, by how they differ from the disk, and about changes that were overwritten."""
     behind = [path for path in unsaved if path not in overtaken]
     told = ((behind, UNSAVED), (overtaken, OVERTAKEN), (lost, LOST))
     return [f"warning: {text.format(_named(paths))}" for paths, text in told if paths]

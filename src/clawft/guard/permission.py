@@ -1,4 +1,4 @@
-"""Permission: which tools a caller may see. What it may not see does not exist, on the list and on a call."""
+"""The permission guard: which tools a caller may see. A hidden tool does not exist, in lists and in calls."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from clawft.policy.grant import visible
 
 
 def unknown(name: str) -> ToolNotFound:
-    """One wording for tools that are not there and tools that are hidden, so that nobody can tell them apart."""
+    """One wording for missing and for hidden tools, so that callers cannot tell them apart."""
     return ToolNotFound(f"unknown tool: {name[:MAX_TOLD]}", hint="tools/list names the tools there are")
 
 
 class Permission(QuickGuard, ListGuard):
     def __init__(self, names_of: Callable[[Call], Sequence[str]]) -> None:
-        """`names_of` gives every spelling of the tool that is called, so that a grant may use any of them."""
+        """`names_of` gives every spelling of a tool, so that a grant may use any of them."""
         self._names_of = names_of
         self._known: dict[tuple[Grant, tuple[str, ...]], bool] = {}
 
@@ -47,5 +47,5 @@ class Permission(QuickGuard, ListGuard):
 
 
 _EVERYTHING = Caller().grant
-"""The grant of callers nobody restricted: the very same object for all of them."""
+"""The grant of callers without restrictions: the same object for all of them."""
 _MAX_REMEMBERED = 50_000

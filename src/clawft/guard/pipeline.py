@@ -1,8 +1,8 @@
-"""Guards: one type, one ordered list, composed once for all tools that the same ones apply to.
+"""What a guard is, and how the ordered list of guards is composed once for all tools that share it.
 
 A guard may answer, refuse or look at the reply. It never asks which other guards exist. To add one: write a class here
-in `guard/`, give it a row in the list in `app/house.py`. What it can do beside standing in the way of a call are the
-protocols it names: here, and in `sides`.
+in `guard/`, give it a row in the list in `app/house.py`. What else it does, besides guarding calls, is told by the
+protocols it implements: here, and in `sides`.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from clawft.model.protocols import is_of
 
 class Guard(Protocol):
     def applies(self, tool: Tool, origin: Origin) -> bool:
-        """Whether this guard is about this tool at all. Asked once, when the tool is published."""
+        """Whether this guard is for this tool. Asked once, when the tool is published."""
         ...
 
     def __call__(self, call: Call, after: Next) -> Awaitable[Reply]:
-        """Usually an `async def`. A guard that only lets pass or refuses may return `after(call)` as it is."""
+        """Guard one call. Usually `async def`; one that only passes or refuses may return `after(call)` as it is."""
         ...
 
 
 class QuickGuard(Guard, Protocol):
-    """A guard that can tell for most calls, without waiting, that it lets them pass."""
+    """A guard that can tell at once for most calls that they pass."""
 
     def passes(self, call: Call) -> bool:
-        """True: the call passes. False: ask the guard itself. May be asked twice about one call."""
+        """Whether the call passes; if not, the guard itself is called. May be asked twice about one call."""
         ...
 
 
 class ReplyGuard(Guard, Protocol):
-    """A guard that does nothing but finish replies, including those that come after their call was answered."""
+    """A guard that only finishes replies, including those that come after their call was answered."""
 
     def finish(self, call: Call, reply: Reply) -> Reply: ...
 
@@ -48,12 +48,12 @@ class WitnessGuard(Guard, Witness, Protocol):
 
 
 def hands_on(tool: Tool, origin: Origin) -> bool:
-    """Does it only call another tool, before which all guards stand once more? They know what is really done."""
+    """Whether the tool only calls another tool: that call passes all guards itself, and they know what is done."""
     return canonical(origin, tool.name) == CALL_TOOL
 
 
 class _Part(Struct, frozen=True):
-    """A guard and what it can do. Found out once, as that takes longer than many a call."""
+    """A guard and its abilities, found out once, as that takes longer than many a call."""
 
     guard: Guard
     witness: Witness | None
@@ -77,7 +77,7 @@ class Pipeline:
         self._parts = [_part(guard) for guard in guards]
 
     def applying(self, tool: Tool, origin: Origin) -> tuple[bool, ...]:
-        """Which of the guards apply to this tool. Tools with the same answer share one way."""
+        """Which of the guards apply to this tool. Tools with the same answer share one chain."""
         return tuple([part.guard.applies(tool, origin) for part in self._parts])
 
     def way(self, applying: Sequence[bool], end: Callable[[Finish], Next]) -> Next:
@@ -94,7 +94,7 @@ class Pipeline:
         return step
 
     def fast_path(self, applying: Sequence[bool], start: StartCall) -> FastPath | None:
-        """The way without a task, for calls that every guard lets pass at once; None if some guard never does."""
+        """The chain without a task, for calls that every guard passes at once; None if some guard never does."""
         passes: list[Callable[[Call], bool]] = []
         finish: Finish = _as_it_is
         witness: Witness = _NOBODY
@@ -118,7 +118,7 @@ def _one_by_one(first: Finish, then: Finish) -> Finish:
 
 
 class _Nobody:
-    """No record is kept."""
+    """A witness that keeps no record."""
 
     def noted(self, call: Call, began: float, ended: Reply | BaseException) -> None:
         pass
@@ -135,5 +135,5 @@ def _as_it_is(call: Call, reply: Reply) -> Reply:
 
 
 def _bound(guard: Guard, after: Next) -> Next:
-    step = guard.__call__  # found once, and not for each call
+    step = guard.__call__  # looked up once, and not for each call
     return lambda call: step(call, after)

@@ -1,6 +1,6 @@
-"""Redaction: secrets of known shape, and those we were given, are taken out of results. Only where it is asked for.
+"""The redaction step: removes secrets of known shape, and those we were given, from results; off by default.
 
-It stands inside the result step, so that what is cut off and kept for reading on has been looked through too.
+It runs inside the result step, so that the rest of a long result, kept for reading on, is redacted as well.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from clawft.model import Call, Next, Origin, Reply, Tool
 
 class Redaction(ContentsGuard, LateReplyGuard):
     def __init__(self, wanted: Callable[[str], bool]) -> None:
-        """`wanted`: whether the results of this server are looked through; an empty name stands for our own tools."""
+        """`wanted`: whether results of this server are redacted; an empty name stands for our own tools."""
         self._wanted = wanted
 
     def applies(self, tool: Tool, origin: Origin) -> bool:

@@ -1,7 +1,7 @@
-"""Result: what leaves is bounded in size and has nothing hidden in it.
+"""The result guard: bounds the size of what leaves, and makes hidden characters visible.
 
-Of a tool's result the text is cut, and the rest kept for reading on. Half a resource, or half a prompt, would be
-another one: it passes whole, or not at all.
+The text of a tool result is cut, and the rest kept for reading on. A part of a resource or a prompt would be
+misleading: those pass whole or are refused.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ DEFAULT_LIMIT = 65_536
 DEFAULT_RESOURCE_LIMIT = 8 * 1024 * 1024
 
 Block = dict[str, Raw]
-"""A content block, read only as far as its members, so that each stays as it came."""
+"""A content block with its members undecoded, so that each stays as it came."""
 Text = bytes | memoryview
-"""A text in UTF-8; often a part of something larger, which is too long to be copied without need."""
+"""A text in UTF-8; often a view into something larger, to avoid a copy."""
 
 _members = msgspec.json.Decoder(dict[str, Raw])
 
@@ -44,7 +44,7 @@ def _nobodys(server: str) -> bool:
 
 
 class ResultGuard(ReplyGuard, ContentsGuard):
-    """Cuts text above the limit and keeps the rest for reading on; spells hidden characters out."""
+    """Cuts text above the limit and keeps the rest for reading on; escapes hidden characters."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class ResultGuard(ReplyGuard, ContentsGuard):
         verbatim: Callable[[str], bool] = _nobodys,
         resource_limit: int = DEFAULT_RESOURCE_LIMIT,
     ) -> None:
-        """`verbatim`: whether what this server says passes with its hidden characters."""
+        """`verbatim`: whether hidden characters of this server pass as they are."""
         self._leftovers = leftovers
         MEMORY_BUDGET.add_cache(leftovers)
         self._limit = limit
@@ -77,7 +77,7 @@ class ResultGuard(ReplyGuard, ContentsGuard):
         shown = make_visible(result)
         reply = msgspec.structs.replace(reply, result=shown)
         if len(shown) > len(result) and len(shown) > self._limit and reply.kind is Kind.COMPLETE:
-            return self._shorten(call, reply)  # spelled out, it takes up to twelve times the room
+            return self._shorten(call, reply)  # escaped, it takes up to twelve times the room
         return reply
 
     async def contents(self, what: str, origin: Origin, result: bytes) -> bytes:
@@ -92,12 +92,12 @@ class ResultGuard(ReplyGuard, ContentsGuard):
 
     def _shorten(self, call: Call, reply: Reply) -> Reply:
         if not _has(reply.result, _TEXT) and not _has(reply.result, _STRUCTURE):
-            return reply  # a picture, say: nothing in it that we could cut
+            return reply  # such as a picture: it has no text to cut
         try:
             members = _members.decode(reply.result)
             content = msgspec.json.decode(members.get("content", _NO_BLOCKS), type=list[Block])
         except msgspec.DecodeError:
-            return reply  # no tool result, so there is no text in it that we could cut
+            return reply  # not a tool result, so it has no text to cut
         shortened = self._shorten_blocks(call, content)
         structured = members.get("structuredContent")
         if structured is not None and len(structured) > self._limit:
@@ -107,7 +107,7 @@ class ResultGuard(ReplyGuard, ContentsGuard):
         return _rebuilt(reply, members, shortened)
 
     def _shorten_blocks(self, call: Call, content: list[Block]) -> list[Block]:
-        """What fits, with a note about the rest; the very list that came if everything does."""
+        """The blocks that fit, with a note about the rest; the same list if all fit."""
         texts = [_text_of(block) for block in content]
         if sum(map(len, texts)) <= self._limit:
             return content
@@ -134,7 +134,7 @@ class ResultGuard(ReplyGuard, ContentsGuard):
     def _with_less_structure(
         self, call: Call, reply: Reply, members: dict[str, Raw], content: list[Block], shortened: list[Block]
     ) -> Reply:
-        """Cut where its schema lets us, if it is one of ours. The whole is in the text, or kept beside it."""
+        """Cut the structure where its schema allows, for tools of ours; the whole is in the text or kept aside."""
         from clawft.guard.shortening import shorten  # few structures are that large
 
         whole, schema = members["structuredContent"], call.tool.output_schema
@@ -154,7 +154,7 @@ class ResultGuard(ReplyGuard, ContentsGuard):
         return _text_block(note + where)
 
     def _without_structure(self, call: Call, reply: Reply, members: dict[str, Raw], content: list[Block]) -> Reply:
-        """Half a structure would contradict its schema: leave it out, and call it an error if a schema promised it."""
+        """Leave the structure out, as a part would contradict its schema; an error if the schema promised it."""
         content = [*content, self._note_of(call, members.pop("structuredContent"))]
         if call.tool.output_schema:
             members["isError"] = Raw(b"true")
@@ -162,7 +162,7 @@ class ResultGuard(ReplyGuard, ContentsGuard):
         return _rebuilt(reply, members, content)
 
     def _keep(self, call: Call, size: int, whole: Callable[[], bytes]) -> str:
-        """A handle; empty if there is no room. Only if there is, it is made: it may be large."""
+        """Keep the rest; gives a handle, or nothing if there is no room. `whole` is called only if there is."""
         if not (MEMORY_BUDGET.has_room(size) and self._leftovers.make_room(size)):
             return ""
         return self._leftovers.keep(whole(), call.caller.principal)
@@ -179,7 +179,7 @@ _RESOURCE_TYPE = Raw(b'"resource"')
 
 
 def _has(result: bytes, key: bytes) -> bool:
-    """From the end, because Python is several times faster at that for something large."""
+    """Whether the key occurs; searched from the end, where Python is several times faster on large results."""
     return result.rfind(key) >= 0
 
 
@@ -202,7 +202,7 @@ def _resource_in(block: Block) -> Block | None:
 
 
 def _fitting(content: Sequence[Block], texts: Sequence[Text], limit: int) -> tuple[list[Block], int]:
-    """The blocks that fit, the last text cut; and how far that is in all texts joined by line ends."""
+    """The blocks that fit, the last text cut; and where that is in all texts joined by line ends."""
     kept: list[Block] = []
     room = limit
     at = shown = 0
@@ -219,7 +219,7 @@ def _fitting(content: Sequence[Block], texts: Sequence[Text], limit: int) -> tup
 
 
 def _with_text(block: Block, text: bytes) -> Block:
-    """A block with another text where `_text_of` found one."""
+    """The block with another text in the place where `_text_of` found one."""
     spelled = Raw(msgspec.json.encode(text.decode()))
     resource = _resource_in(block)
     if resource is None:
@@ -228,7 +228,7 @@ def _with_text(block: Block, text: bytes) -> Block:
 
 
 def _with_note(content: list[Block], note: str) -> list[Block]:
-    """Right behind the cut text where that is a plain block, else as a block of its own."""
+    """The note behind the cut text if that is a plain text block, else in a block of its own."""
     *others, last = content or [{}]
     text = _text_of(last)
     if text and last.get("type") == _TEXT_TYPE:

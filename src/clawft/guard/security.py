@@ -1,4 +1,4 @@
-"""Security: commands and addresses in the arguments of any tool, ours or a server's, are judged before it runs."""
+"""The security guard: judges commands and addresses in the arguments of any tool before it runs."""
 
 from __future__ import annotations
 
@@ -23,17 +23,16 @@ from clawft.wire.visible import visible_text
 
 RESOLVE_SECONDS = 3.0
 JUDGE_SECONDS = 10.0
-"""For all host names of one call: whoever names many that are slow would wait for a day."""
+"""Time for all host names of one call: many slow ones would otherwise take a day."""
 HOSTS_AT_ONCE = 4
-"""Host names of one call that are looked up at a time: as many as a zone may have, so that none of them waits for
-another of the same call."""
+"""Host names of one call that are looked up at a time: as many as a zone may have, so that none waits for another."""
 AT_ONCE_BYTES = 2 * 1024
-"""Arguments up to here are judged where they are: the worst of them take a few milliseconds."""
+"""Arguments up to this size are judged in the event loop: the worst take a few milliseconds."""
 LONG_BYTES = 64 * 1024
-"""From here on even a look whether there is something to judge takes that long."""
+"""Above this size even the check whether there is anything to judge takes that long."""
 
 NAMED_ONLY = {"oauth2__authorize": frozenset({"redirect_uri"})}
-"""Arguments of our own tools that name an address nobody here connects to: the browser goes there, on loopback."""
+"""Arguments of our own tools with an address that we do not connect to: the browser does, on loopback."""
 
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
 """The addresses of a host name; empty if there are none."""
@@ -67,7 +66,7 @@ class Security(QuickGuard):
             return await after(call)
         why_not = ""
         if isinstance(verdict, Ask):
-            from clawft.guard.security_question import Unanswered, allowed_by_person  # few calls are asked about
+            from clawft.guard.security_question import Unanswered, allowed_by_person  # few calls lead to a question
 
             answer = await allowed_by_person(call, verdict)
             if answer is True:
@@ -78,9 +77,9 @@ class Security(QuickGuard):
         return Reply.error(f"{told} ({verdict.hint})" if verdict.hint else told, refused=verdict.rule)
 
     async def judge(self, arguments: bytes, named: frozenset[str] = frozenset(), whose: str = "") -> Verdict:
-        """The strictest word on these arguments, but for addresses in those of them that only name a place.
+        """The strictest verdict on these arguments, leaving out those in `named`, which only name a place.
 
-        All that is in them may take half a second to judge: beside the loop, and in turn with others.
+        Judging may take half a second, so it is done in a thread, in turn with other calls.
         """
         found = await _worked_on(arguments, whose, partial(self._look, arguments, named))
         early = combined(found.verdicts)
@@ -94,7 +93,7 @@ class Security(QuickGuard):
         return await _worked_on(arguments, whose, partial(self._judge_places, found, places))
 
     async def _find(self, hosts: Collection[str]) -> Mapping[str, Sequence[str]]:
-        """The addresses of each."""
+        """The addresses of each host."""
         places: dict[str, Sequence[str]] = {}
         waiting = iter(hosts)
 
@@ -108,7 +107,7 @@ class Security(QuickGuard):
         return places
 
     def _look(self, arguments: bytes, named: frozenset[str]) -> _Found:
-        """Everything that can be told without asking for addresses. Pure."""
+        """All verdicts that need no addresses. Pure."""
         if not found_in.suspicious(arguments):
             return _Found(())
         judged = what_is_judged(arguments, named)
@@ -126,13 +125,13 @@ class Security(QuickGuard):
         return combined([*found.verdicts, *late])
 
     def _judge_line(self, line: str) -> Verdict:
-        """A rule names one program of the line, and a yes is one to all of them."""
+        """The verdict on one line. A rule names one program of it, and the person's yes counts for the whole line."""
         verdict = command.decide(line, self._commands)
         return msgspec.structs.replace(verdict, whole=line) if isinstance(verdict, Ask) else verdict
 
 
 class _Found(Struct, frozen=True):
-    """`resolve`: URLs with their host names, on which more can be said when the addresses of those are known."""
+    """`resolve`: URLs with their host names, which are judged again once the addresses are known."""
 
     verdicts: tuple[Verdict, ...]
     resolve: tuple[tuple[str, str], ...] = ()
@@ -143,15 +142,15 @@ async def _worked_on(arguments: bytes, whose: str, work: Callable[[], T]) -> T:
 
 
 def named_only(tool: str) -> frozenset[str]:
-    """Arguments of this tool that are not judged."""
+    """The arguments of this tool that are not judged."""
     return NAMED_ONLY.get(tool, frozenset())
 
 
 def what_is_judged(arguments: bytes, named: frozenset[str]) -> Mapping[str, Any] | Deny:
-    """The arguments without those that only name a place; a refusal where they cannot be read for certain."""
+    """The arguments without those that only name a place; a Deny if they cannot be decoded unambiguously."""
     try:
         decoded = _arguments.decode(arguments)
-    except (msgspec.DecodeError, RecursionError) as wrong:  # a number too large, say: another reader may manage
+    except (msgspec.DecodeError, RecursionError) as wrong:  # a number too large, say, which another reader may accept
         return Deny("unreadable", f"the arguments cannot be judged: {wrong}", _SIMPLER)
     if is_ambiguous(arguments, decoded):
         twice = "a key occurs twice in the arguments, so the tool may read another value"
@@ -164,7 +163,7 @@ def _is_name(host: str) -> bool:
 
 
 def is_ambiguous(raw: bytes, decoded: dict[str, Any]) -> bool:
-    """Does a key occur twice in one object? Readers differ in which of the two they take."""
+    """Whether a key occurs twice in one object: readers differ in which of the two they take."""
     if len(re.findall(_KEY, raw)) == _count_keys(decoded):
         return False
     import json  # few arguments come here: those with a quote and a colon inside a string
@@ -194,7 +193,7 @@ def _count_keys(decoded: object) -> int:
 
 
 async def resolve_host(host: str) -> Sequence[str]:
-    """Asks the system. A name that does not resolve has no address to judge; whoever connects will find out."""
+    """The addresses of a host by the system; none for a name that does not resolve, to which nobody will connect."""
     from clawft.link.http_out.dns import LOOKUPS  # few calls name a host
 
     try:

@@ -1,4 +1,4 @@
-"""What every rule of `security` says about a call, for people. The guard itself needs the strictest word only."""
+"""What every rule of `security` says about a call, for people; the guard itself needs only the strictest verdict."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ADDRESS_RULE = "url-address"
 
 
 class RuleVerdict(Struct, frozen=True):
-    """One rule and what it looked at."""
+    """A rule's verdict, and what it looked at."""
 
     at: str
     rule: str
@@ -28,7 +28,7 @@ class RuleVerdict(Struct, frozen=True):
 async def explained(
     tool: str, arguments: bytes, commands: CommandPolicy, urls: UrlPolicy, resolve: Resolve = resolve_host
 ) -> list[RuleVerdict]:
-    """What it looks at is what the guard looks at; the strictest of these verdicts is the guard's."""
+    """The verdicts on all that the guard would look at; the strictest is the guard's."""
     if not found_in.suspicious(arguments):
         return []
     judged = what_is_judged(arguments, named_only(tool))
@@ -53,7 +53,7 @@ async def _addresses(judged: Mapping[str, Any], urls: UrlPolicy, resolve: Resolv
 
 
 def looked_up(host: str, addresses: Sequence[str], verdict: Verdict) -> Verdict:
-    """What the name was found to stand for: a verdict of no objection is worth no more than that."""
+    """The verdict with the addresses that were found: an Allow is worth no more than those."""
     if not isinstance(verdict, Allow):
         return verdict
     if not addresses:

@@ -1,4 +1,4 @@
-"""A call that a rule would ask about: the person may allow it once."""
+"""Asks the person to allow once a call that a rule would ask about."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from clawft.wire.quoted_lines import BAR
 from clawft.wire.visible import visible_line
 
 MAX_ASKED = 4_000
-"""Characters of the commands that a person is asked about: nobody reads more, so more is a no."""
+"""Characters of the commands in a question: nobody reads more, so longer ones are refused."""
 
 _BLANKS = r"\s{8,}"
 
 
 async def allowed_by_person(call: Call, asked: Ask) -> bool | Unanswered:
-    """Ask where the agent can pass the question on; elsewhere, or where it cannot be shown whole, the answer is no."""
+    """Whether the person allows the call. No, where the agent cannot ask or the commands are too long to show."""
     if not call.caller.capabilities.elicit_form or len(asked.whole) > MAX_ASKED:
         return False
     answer = await answer_to(call, "weft_allow", _question(call, asked))
@@ -42,12 +42,12 @@ def _question(call: Call, asked: Ask) -> Question:
 
 
 def _allows(answer: Mapping[str, Any]) -> bool:
-    """A yes is `true` itself: a number that equals it was never offered."""
+    """Whether the answer is exactly `true`: a number that equals it was never offered."""
     content: object = answer.get("content")
     return answer.get("action") == "accept" and isinstance(content, dict) and content.get("allow") is True  # pyright: ignore[reportUnknownMemberType]  # JSON
 
 
 def _shown_whole(commands: str) -> str:
-    """Behind bars, and without the room in which the end of a line could hide."""
+    """The commands behind bars, with runs of blanks replaced, as the end of a line could hide behind them."""
     lines = re.sub(_BLANKS, lambda blanks: f" ⟨{len(blanks[0])} blanks⟩ ", commands).splitlines()
     return "".join(f"\n{BAR}{line}" for line in lines)

@@ -1,6 +1,6 @@
-"""A structured result made to fit: cut where its schema says that one may, and nowhere else. Pure.
+"""Shortens a structured result, cutting only the texts and lists that its schema marks for it. Pure.
 
-A member `truncated` at its top says so, if there is one (true, or why); so does a text that was cut.
+A cut is told in the member `truncated` at the top, if there is one (true, or why), and in a text that was cut.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ CUT_AT_START = "[the beginning is left out]\n"
 FLAG = "truncated"
 WHY = "too large for one result"
 SLACK = 64
-"""For what is said about one cut."""
+"""Bytes for the note about one cut."""
 
 _encode = msgspec.json.encode
 
 
 class CuttableValue(Struct, frozen=True):
-    """A text or a list inside of the result, by what holds it."""
+    """A text or list inside of the result, with its holder and key."""
 
     holder: Any
     key: Any
@@ -36,7 +36,7 @@ class CuttableValue(Struct, frozen=True):
 
 
 def shorten(raw: bytes, schema: bytes, limit: int) -> bytes | None:
-    """The structure in at most so many bytes; None if what may be cut is not enough for that."""
+    """The structure in at most so many bytes; None if the marked parts are not enough for that."""
     value = msgspec.json.decode(raw)
     top = msgspec.json.decode(schema)
     places = list(_places({"": value}, "", top, top))
@@ -52,7 +52,7 @@ def shorten(raw: bytes, schema: bytes, limit: int) -> bytes | None:
 
 
 def _places(holder: Any, key: Any, schema: dict[str, Any], top: dict[str, Any]) -> Iterator[CuttableValue]:
-    """Those that may be cut. Inside of one there are no others."""
+    """The values that may be cut. Inside of one of them there are no others."""
     value = holder[key]
     for shape in _shapes(schema, top):
         if KEEPS in shape and isinstance(value, str | list):
@@ -68,7 +68,7 @@ def _places(holder: Any, key: Any, schema: dict[str, Any], top: dict[str, Any]) 
 
 
 def _shapes(schema: dict[str, Any], top: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What a schema says, with its references followed. Ours have no circles that a value could follow for ever."""
+    """The parts of a schema that apply, references followed. In our schemas no value can follow a cycle for ever."""
     if "$ref" in schema:
         yield from _shapes(top["$defs"][schema["$ref"].removeprefix("#/$defs/")], top)
     for option in schema.get("anyOf", ()):
@@ -77,7 +77,7 @@ def _shapes(schema: dict[str, Any], top: dict[str, Any]) -> Iterator[dict[str, A
 
 
 def _shares(sizes: Sequence[int], room: int) -> list[int]:
-    """As much as each needs; the largest share what the small ones leave."""
+    """The room each value gets: small ones what they need, the larger ones equal shares of the rest."""
     shares = [0] * len(sizes)
     for done, at in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
         shares[at] = min(sizes[at], max(0, room) // (len(sizes) - done))
@@ -102,7 +102,7 @@ def _fitting(items: Sequence[Any], room: int) -> int:
 
 
 def _piece(text: str, room: int) -> str:
-    """The beginning of a text, spelled in at most so many bytes."""
+    """The beginning of a text whose JSON takes at most so many bytes."""
     kept = text[: max(0, room)]
     while kept and (size := len(_encode(kept))) > room:
         kept = kept[: min(len(kept) - 1, len(kept) * max(0, room) // size)]

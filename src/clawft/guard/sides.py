@@ -1,4 +1,4 @@
-"""What guards do besides guarding calls: lists, prompts, resources, and results that come late.
+"""What guards do besides guarding calls: for lists, prompts, resources, and results that come late.
 
 A guard names the protocols it implements.
 """
@@ -29,7 +29,7 @@ class BesideUse(Struct, frozen=True):
 
 
 def unasked(caller: Caller) -> Caller:
-    """The caller as one that cannot be asked, so that a guard refuses where it would ask."""
+    """The caller as one that cannot be asked, so that a guard refuses instead of asking."""
     return msgspec.structs.replace(caller, capabilities=Capabilities())
 
 
@@ -43,7 +43,7 @@ class FaceGuard(Guard, Protocol):
     """A guard that may withhold the definition of a tool from lists."""
 
     def withheld(self, tool: Tool, origin: Origin, caller: Caller) -> str:
-        """The note that is shown in its place; empty if it is not withheld."""
+        """The note shown in its place; empty if it is not withheld."""
         ...
 
 
@@ -51,11 +51,11 @@ class BesideGuard(Guard, Protocol):
     """A guard that also decides about prompts and resources."""
 
     async def refuses(self, use: BesideUse) -> str:
-        """Why it may not be used; empty if it may."""
+        """Why the prompt or resource may not be used; empty if it may."""
         ...
 
     def withholds(self, method: str, origin: Origin, caller: Caller) -> str:
-        """What stands in place of what it says of itself, in lists; empty if nothing does."""
+        """The note shown in lists in place of its descriptions; empty if they are shown."""
         ...
 
 
@@ -68,13 +68,13 @@ class ContentsGuard(Guard, Protocol):
 
 
 class LateReplyGuard(Guard, Protocol):
-    """A guard that treats results of tasks, which come after their call was answered, in a way of its own."""
+    """A guard that treats results of tasks, which come after their call was answered, in its own way."""
 
     def finish_late(self, call: Call, reply: Reply) -> Reply: ...
 
 
 class Sides:
-    """What all guards do besides guarding calls, as one object."""
+    """The side duties of all guards as one object."""
 
     def __init__(self, guards: Sequence[Guard]) -> None:
         self._lists = [guard for guard in guards if is_of(guard, ListGuard)]
@@ -85,38 +85,38 @@ class Sides:
         self._witnesses = [guard for guard in guards if is_of(guard, WitnessGuard)]
 
     def shows(self, names: Sequence[str], caller: Caller) -> bool:
-        """May this caller see what goes by these names?"""
+        """Whether this caller may see what goes by these names."""
         return all(guard.shows(names, caller) for guard in self._lists)
 
     def withheld(self, tool: Tool, origin: Origin, caller: Caller) -> str:
-        """What stands in place of what a tool says of itself; empty if nothing does."""
+        """The note shown in place of a tool's definition; empty if it is shown."""
         notes = (guard.withheld(tool, origin, caller) for guard in self._faces)
         return next(filter(None, notes), "")
 
     def withheld_prompts(self, origin: Origin, caller: Caller) -> str:
-        """What stands in place of what the prompts of a server say of themselves; empty if nothing does."""
+        """The note shown in place of what a server's prompts say of themselves; empty if it is shown."""
         notes = (guard.withholds(PROMPTS, origin, caller) for guard in self._beside)
         return next(filter(None, notes), "")
 
     async def ensure(self, use: BesideUse) -> None:
-        """Raises NotApproved for what a person has to approve first."""
+        """Raises NotApproved for a use the person has to approve first."""
         for guard in self._beside:
             if why := await guard.refuses(use):
                 raise NotApproved(why)
 
     async def passing(self, what: str, origin: Origin, result: bytes) -> bytes:
-        """What somebody's resource or prompt says, as it may pass; `what` names it for people. Raises TooLarge."""
+        """A resource or prompt as it may pass; `what` names it for people. Raises TooLarge."""
         for guard in self._contents:
             result = await guard.contents(what, origin, result)
         return result
 
     def noted(self, call: Call, began: float, ended: Reply | BaseException) -> None:
-        """A use of something beside the tools is over. A call of a tool is noted on its own way."""
+        """Record a use of a prompt or resource. Calls of tools are recorded on their own way."""
         for guard in self._witnesses:
             guard.noted(call, began, ended)
 
     def finish(self, call: Call, reply: Reply) -> Reply:
-        """A result that comes after its call was answered, as it may pass."""
+        """A late result as it may pass."""
         for finish in self._late:
             reply = finish(call, reply)
         return reply

@@ -1,8 +1,7 @@
-"""After strangers: what an untrusted server or the web says may talk a model into anything.
+"""The guards of `approvals.after_untrusted`: text of an untrusted server or the web may talk a model into anything.
 
-Once a conversation has read such words, a tool that can do harm is the person's decision: this once, or from then on in
-that conversation. Only where `approvals.after_untrusted` wants it. One guard notes who reads them, the other stands
-in the way of calls; both know the same conversations.
+Once a conversation has read such text, the person decides about each tool that can do harm: this once, or from then on
+in that conversation. One guard notes which conversations read it, the other asks; both share the list.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from clawft.policy.strangers import can_do_harm, returns_outside_text
 
 RULE = "after-untrusted"
 MAX_CONVERSATIONS = 10_000
-"""Which have read strangers' words; ten times as many as there may be sessions."""
+"""Conversations remembered; ten times as many as there may be sessions."""
 ONCE, FROM_NOW_ON = "once", "in this conversation from now on"
 _SWITCH = "or set approvals.after_untrusted = false"
 
@@ -29,14 +28,14 @@ _Conversation = tuple[str, str, str]
 
 
 class _Reading(Struct, frozen=True):
-    """`first` brought strangers' words into a conversation; the tools in `allowed` may go on all the same."""
+    """`first` is the source of the first such text in a conversation; the tools in `allowed` may go on all the same."""
 
     first: str
     allowed: set[str]
 
 
 class ReadingConversations:
-    """Those that have read strangers' words; the longest silent ones are forgotten."""
+    """The conversations that have read untrusted text; the longest silent ones are forgotten."""
 
     def __init__(self, most: int = MAX_CONVERSATIONS) -> None:
         self._most = most
@@ -50,7 +49,7 @@ class ReadingConversations:
             self._known.popitem(last=False)
 
     def why_to_ask(self, call: Call) -> str:
-        """What brought such words into its conversation; empty if nothing did, or the person let this tool go on."""
+        """The source of such text in the conversation; empty if there is none, or the person allowed this tool."""
         known = self._known.get(_of(call.caller))
         return known.first if known is not None and call.name not in known.allowed else ""
 
@@ -61,7 +60,7 @@ class ReadingConversations:
 
 
 def _of(caller: Caller) -> _Conversation:
-    """Agents without sessions have one conversation each, for as long as we run."""
+    """The conversation of a caller; an agent without sessions has one, for as long as we run."""
     return caller.principal, caller.agent, caller.session
 
 
@@ -70,8 +69,8 @@ def _named(call: Call) -> str:
 
 
 class StrangersWords(QuickGuard, BesideGuard, LateReplyGuard):
-    """Knows who reads strangers: whoever calls their tools, from when the call goes there. Their errors say what they
-    like, too; so this guard stands behind all that may refuse.
+    """Notes the conversations that call tools of strangers, when the call is sent. Errors are their text, too, so this
+    guard stands behind all that may refuse.
     """
 
     def __init__(self, conversations: ReadingConversations) -> None:
@@ -89,13 +88,13 @@ class StrangersWords(QuickGuard, BesideGuard, LateReplyGuard):
         return after(call)
 
     def finish_late(self, call: Call, reply: Reply) -> Reply:
-        """It may be read in another conversation."""
+        """Note a late result too: it may be read in another conversation."""
         if returns_outside_text(call.tool, call.origin):
             self._conversations.note(call.caller, _named(call))
         return reply
 
     async def refuses(self, use: BesideUse) -> str:
-        """A prompt or a resource that is used is read."""
+        """Note the use of a prompt or resource; never refuses it."""
         if not use.origin.trusted:
             self._conversations.note(use.caller, f"{use.method} of {use.origin.server}")
         return ""
@@ -105,7 +104,7 @@ class StrangersWords(QuickGuard, BesideGuard, LateReplyGuard):
 
 
 class AfterStrangers(QuickGuard):
-    """Asks before what could do harm."""
+    """Asks the person before a tool that could do harm."""
 
     def __init__(self, conversations: ReadingConversations) -> None:
         self._conversations = conversations

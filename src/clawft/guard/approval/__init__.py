@@ -1,4 +1,4 @@
-"""Approval: what an untrusted server has is used when the person has said so, and as long as it stays what it was.
+"""Approval: the person decides about each tool of an untrusted server, and again when its definition changes.
 
 | what | where |
 |---|---|

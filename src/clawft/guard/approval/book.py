@@ -1,7 +1,7 @@
 """The book of approvals: one private file for all agents on the machine, read again when it has changed.
 
-Whoever writes holds the lock and replaces the file whole, so that several `weft` may grant and revoke at once. A file
-that others could have written, or that cannot be read, approves nothing.
+Writers hold a lock and replace the whole file, so that several `weft` may grant and revoke at once. A file that others
+could have written, or that cannot be read, approves nothing.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from clawft.store.home import ABANDONED_SECONDS, locked, open_at_once, private_d
 
 FILE = "approvals.json"
 LOOK_SECONDS = 0.5
-"""How soon a running weft notices what was granted, revoked, or has run out."""
+"""How soon a running weft notices approvals that were granted, were revoked, or have run out."""
 VERSION = 1
 MAX_APPROVALS = 20_000
 MAX_FILE_BYTES = 16 * 1024 * 1024
 MAX_SHOWN_BYTES = 256 * 1024
-"""Of an approved text; a longer one is pinned all the same, but cannot be compared later."""
+"""Size of an approved text that is kept to be compared later; of a longer one only the pin is kept."""
 
 ANEW = "move the file away, and approve anew what you use"
 FEWER = "weft approvals revoke SERVER, of one you do not need"
 
 ANY_TOOL = "*"
-"""No tool has this name."""
+"""The key for globs in the table of tools; no tool has this name."""
 
 Stamp = tuple[int, int, int, int, int]
 Edit = Callable[[tuple[Approval, ...]], Iterable[Approval]]
@@ -47,9 +47,9 @@ class _Document(Struct):
 
 
 class _UnreadDocument(Struct):
-    """The document while its approvals are only counted: a million small ones, read, would take all memory there is.
+    """The document with its approvals undecoded, to count them: decoding a million would take all memory.
 
-    What lacks either is some other JSON, and no book without approvals. What a later weft may leave out is not known.
+    Both members are required, so that other JSON is not taken for a book without approvals.
     """
 
     version: int
@@ -57,28 +57,28 @@ class _UnreadDocument(Struct):
 
 
 class Approvals:
-    """Reading never waits for a lock. `changed` is called whenever other approvals hold than before."""
+    """The approvals in force; reading them waits for no lock. `changed` is called whenever others are in force."""
 
     def __init__(self, home: Path, clock: Callable[[], float] = time.time) -> None:
         self.path = home / FILE
         self.clock = clock
         self.changed: Callable[[], None] = lambda: None
         self.look_at = 0.0
-        """When whoever does not look each time should look again, by the monotonic clock."""
+        """When callers that do not look each time should look again, by the monotonic clock."""
         self._stamp: Stamp | None = None
         self._by_server: dict[str, list[Approval]] = {}
         self._by_tool: dict[tuple[str, str], list[Approval]] = {}
-        """To find those of one tool; globs, which may be about any, stand below `ANY_TOOL`."""
+        """Server and tool → approvals; globs, which may match any tool, stand under `ANY_TOOL`."""
         self._since, self._until = float("-inf"), float("inf")
-        """While the clock says something between these, the same approvals hold."""
+        """While the clock is between these times, no approval begins or runs out."""
         self._seen = False
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def look(self) -> bool:
-        """Whether anything differs from the last look: the file, or an approval that has run out.
+        """Read the file again if needed; True if other approvals are in force than at the last look.
 
-        One that ends does not hold for longer because somebody has set the clock back, either.
+        Setting the clock back does not extend an approval either.
         """
         self.look_at = time.monotonic() + LOOK_SECONDS
         stamp = _stamp(self.path)
@@ -94,7 +94,7 @@ class Approvals:
         return judge(meant, use, self.clock())
 
     def knows(self, server: str, tool: str) -> bool:
-        """Whether anything is said of this very tool."""
+        """Whether any approval names this very tool."""
         return (server, tool) in self._by_tool
 
     def of(self, server: str) -> Sequence[Approval]:
@@ -126,11 +126,11 @@ class Approvals:
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def add(self, *added: Approval) -> None:
-        """Blocks for the file; not for the loop."""
+        """Add approvals. Waits for the file, so it is not called in the event loop."""
         self.change(lambda known: with_added(known, map(bounded, added)))
 
     def change(self, edit: Edit) -> None:
-        """Read, edit and write as one step for all processes. What has run out long ago is left out."""
+        """Read, edit and write as one step for all processes. Approvals that ran out long ago are dropped."""
         private_dir(self.path.parent)
         with locked(self.path.with_suffix(".lock")):
             sweep(self.path.parent, ABANDONED_SECONDS)
@@ -139,7 +139,7 @@ class Approvals:
 
 
 def _written(kept: tuple[Approval, ...]) -> bytes:
-    """Raises InvalidConfig for a book that could not be read again: then nothing at all would be approved."""
+    """The encoded book. Raises InvalidConfig for one too large to be read again, as it would then approve nothing."""
     if len(kept) > MAX_APPROVALS:
         raise InvalidConfig(f"there are {MAX_APPROVALS} approvals already", hint=FEWER)
     content = msgspec.json.encode(_Document(VERSION, kept))
@@ -157,7 +157,7 @@ def bounded(approval: Approval) -> Approval:
 
 
 def read(path: Path) -> tuple[Approval, ...]:
-    """Raises InvalidConfig for a file that is not ours alone, cannot be read, or is no book."""
+    """The approvals in a file. Raises InvalidConfig if others may write it, it cannot be read, or it is not a book."""
     try:
         with open_at_once(path) as file:
             found = os.fstat(file.fileno())

@@ -1,6 +1,6 @@
-"""What the person is asked about a tool, what they answered, and what the agent is told of it. Pure.
+"""The words of a question about a tool, of the person's answers, and of a refusal to the agent. Pure.
 
-The words of a stranger stand behind a bar on every line: nothing a server says of itself can look like a word of ours.
+Foreign text stands behind a bar on every line, so that no words of a server look like ours.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from clawft.policy.pin import members
 from clawft.policy.pseudo_tools import CALLED
 
 LONG_LINES, LONG_CHARS = 20, 1_500
-"""From here on the beginning of a question may have left the screen when its end is read: that says it again."""
+"""From this length on the beginning of a question may have scrolled away, so its end repeats it."""
 
 LONGEST_NAME = 64
 SEEN = (
     *("name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons"),
     *("prompts", "server instructions"),
 )
-"""Members we know the names of. What else a definition has is a stranger's word, its name included."""
+"""Members of a definition whose names we know. The names of others are foreign text as well."""
 
 ONCE, ALWAYS = "once", "always"
 _PLAIN = rf"[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}"
 
 
 class ConsentSubject(Struct, frozen=True):
-    """What is asked about. `differs` names what has changed since it was approved; empty if it never was."""
+    """What is asked about. `differs` names what has changed since the approval; empty if there was none."""
 
     server: str
     tool: Tool
@@ -44,7 +44,7 @@ class ConsentSubject(Struct, frozen=True):
     instructions: str = ""
     differs: tuple[str, ...] = ()
     place: str = ""
-    """The workspace that names the server; empty if the user does."""
+    """The workspace whose file names the server; empty if the user's own files do."""
 
     @property
     def everything(self) -> str:
@@ -53,7 +53,7 @@ class ConsentSubject(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The tool's name as it may stand among our own words: an odd one is spelled out, and looks like no command."""
+        """The tool's name as it may stand among our own words: an odd one is escaped, and looks like no command."""
         return self.tool.name if self._is_plain else ascii(self.tool.name[:LONGEST_NAME]).replace("`", r"\x60")
 
     @property
@@ -62,7 +62,7 @@ class ConsentSubject(Struct, frozen=True):
 
     @property
     def why(self) -> str:
-        """Why somebody has to say something."""
+        """Why the person has to decide."""
         them = CALLED.get(self.tool.name)
         if them and self.differs:
             return f"The {them} of {self.server} are not those you approved (weft approvals diff {self.server})."
@@ -77,14 +77,14 @@ class ConsentSubject(Struct, frozen=True):
 
     @property
     def command(self) -> str:
-        """What grants it outside of the conversation. One with an odd name goes by the name that agents see."""
+        """The command that grants it outside of the conversation; it spells an odd name as agents see it."""
         own, plain = self.tool.name, self._is_plain and not self.tool.name.startswith("-")
         place = f" --workspace {shell_quoted(self.place)}" if self.place else ""
         return f"weft approvals grant {self.server} {own if plain else fit(f'{self.server}__{own}')}{place}"
 
 
 def question_key(subject: ConsentSubject) -> str:
-    """Bound to the text that is asked about: a yes to one definition is none to the next."""
+    """A key bound to the text that is asked about: a yes to one definition does not count for the next."""
     return f"weft_approve_{subject.pin.removeprefix('sha256:')[:24]}"
 
 
@@ -130,13 +130,13 @@ def _message(subject: ConsentSubject, arguments: str) -> str:
 
 
 def _rest_of(tool: Tool) -> Mapping[str, object]:
-    """Its definition without what is said elsewhere, or to nobody."""
+    """The definition without its name and description, which the question shows elsewhere."""
     known = members(tool.wire or EMPTY_OBJECT)
     return {name: value for name, value in known.items() if name not in ("name", "description")}
 
 
 def said(subject: ConsentSubject, told: Mapping[str, Any]) -> str | Unanswered:
-    """What they chose; empty for no."""
+    """The option the person chose; empty for no."""
     answer = chosen(told, (ONCE, ALWAYS, subject.everything))
     is_known = answer or told.get("action") != "accept"
     return answer if is_known else Unanswered("the client's answer is none of those that were offered")

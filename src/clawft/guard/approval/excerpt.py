@@ -1,7 +1,6 @@
-"""How foreign text stands in a question: behind a bar on every line, and of a long one its beginning and its end. Pure.
+"""Quotes foreign text in a question: with a bar on every line, and a long text with only its beginning and end. Pure.
 
-What is left out of it could be the part that matters, and whoever wrote it chooses which: so it is scanned, and what is
-found there is shown.
+The author of the text chooses what falls into the omitted part, so it is scanned, and what the scan finds is shown.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from itertools import groupby
 from clawft.wire.quoted_lines import BAR
 
 SHOWN_CHARS = 16_000
-"""Of one text in a question; more than most servers say of all their tools."""
+"""Characters of one text in a question; more than most servers say of all their tools."""
 END_CHARS = 4_000
-"""Of those, what is shown of its end."""
+"""How many of these are taken from the end of the text."""
 SEAM_CHARS = 400
-"""What stands on both sides of what is left out is scanned with it: words may begin in the one and end in the other."""
+"""How much text on both sides of an omission is scanned with it, as words may begin outside and end inside."""
 MAX_FINDINGS = 8
 MAX_EMPTY_LINES = 2
 _BLANK = " \t\xa0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u2800\u3000"
@@ -25,7 +24,7 @@ _BLANKS = rf"[{_BLANK}]{{40,}}"
 
 
 def quoted(head: str, text: str) -> Iterator[str]:
-    """Lines below `head`. Those without a bar are ours."""
+    """The quoted text below the line `head`. Lines without a bar are ours."""
     yield head
     if not is_cut(text):
         yield from _barred(text)
@@ -60,7 +59,7 @@ def _barred(text: str) -> Iterator[str]:
 
 
 def _without_room(lines: Iterable[str]) -> Iterator[str]:
-    """Without the empty lines, and the blanks in one, behind which the rest of a text could hide."""
+    """The lines with runs of empty lines and blanks replaced, as the rest of a text could hide behind them."""
     for is_empty, group in groupby(lines, key=lambda line: not line.strip(_BLANK)):
         found = list(group)
         if is_empty and len(found) > MAX_EMPTY_LINES:

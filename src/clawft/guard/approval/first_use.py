@@ -1,6 +1,7 @@
-"""A use that nobody has let through yet: it goes on, is refused, or the person is asked.
+"""Decides about a use that is not approved yet: it goes on, is refused, or the person is asked.
 
-Asked by elicitation where the agent can pass a question on, else refused with the command that grants it.
+The person is asked by elicitation where the agent supports it; else the call is refused with the command that grants
+it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ log = logging.getLogger("clawft")
 
 class FirstUses:
     def __init__(self, book: Approvals, offers: Offers, let_through: Callable[[Call], None], days: int) -> None:
-        """`days`: how long an answer holds, 0 for ever."""
+        """`days`: how long an approval lasts, 0 for ever."""
         self._book = book
         self._offers = offers
         self._let_through = let_through
@@ -37,14 +38,14 @@ class FirstUses:
         self._turns = Turns()
 
     def refusal_at_once(self, call: Call) -> str:
-        """Whether it is up or not: nobody has approved anything of this name, and nobody can be asked."""
+        """Why the use is refused without waiting for its server: it is unknown, and nobody can be asked."""
         self._book.look()
         judged = self._offers.judge(call.tool, call.origin, call.caller)
         unknown = judged.standing is ApprovalStanding.UNKNOWN and not call.caller.capabilities.elicit_form
         return refused(judged.subject) if unknown else ""
 
     async def refusal(self, call: Call) -> str:
-        """Empty if the call may go on."""
+        """Why the call is refused; empty if it may go on."""
         began = time.monotonic()
         subject = await self._to_ask(call)
         if subject is None:
@@ -56,7 +57,7 @@ class FirstUses:
             return await self._ask(call, turn, began)
 
     async def _to_ask(self, call: Call) -> ConsentSubject | None:
-        """What has to be asked; None if nothing, and then the next call is let through at once."""
+        """What the person has to be asked; None if the call may go on, and then later calls pass at once."""
         self._book.look()
         judged = self._offers.judge(call.tool, call.origin, call.caller)
         if judged.standing is ApprovalStanding.NEW:
@@ -68,7 +69,7 @@ class FirstUses:
         return judged.subject
 
     async def _ask(self, call: Call, turn: Turn, began: float) -> str:
-        call = self._offers.as_it_is_now(call)  # it may have waited while another was asked
+        call = self._offers.as_it_is_now(call)  # it may have waited while another call asked
         subject = await self._to_ask(call)
         if subject is None:
             return ""
@@ -85,7 +86,7 @@ class FirstUses:
         return refused(changed) if changed is not None else ""
 
     async def _answer(self, call: Call, subject: ConsentSubject, turn: Turn) -> tuple[str | Unanswered, Sequence[Tool]]:
-        """What they say, and which tools it covers beside the one they were shown: those there were when we asked."""
+        """The person's answer, and the other tools it covers: those the server offered when the question was put."""
         key, everything = question_key(subject), self._offers.all_of(call.origin.server, call.caller)
         now = offer_pin((tool.wire for tool in everything), subject.instructions)
         put = self._turns.take_put(turn)
@@ -100,7 +101,7 @@ class FirstUses:
         return answer, everything if answer == subject.everything and put == now else ()
 
     def _changed_since(self, call: Call, subject: ConsentSubject) -> ConsentSubject | None:
-        """Whoever answers has read what was asked, and a server may use the time to say something else."""
+        """What the server says now, if that is no longer what the person was shown and it is not approved."""
         judged = self._offers.judge(self._offers.as_it_is_now(call).tool, call.origin, call.caller)
         changed = judged.subject
         if changed.pin == subject.pin or judged.standing is ApprovalStanding.APPROVED:
@@ -110,12 +111,12 @@ class FirstUses:
     # ── what was answered ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _approvals(self, call: Call, others: Sequence[Tool], instructions: str) -> Callable[[], list[Approval]]:
-        """Of what there was when the person was asked. Whoever calls this makes them, which takes long for many."""
+        """Makes the approvals of what was shown to the person, when called; for many tools that takes long."""
         uses = self._offers.uses_of(call, (*others, call.tool))
         return lambda: [bounded(self._approval(use, shown_tool(wire, instructions))) for use, wire in uses]
 
     def _approval(self, use: PinnedUse, shown: ShownText) -> Approval:
-        """Of this very text, for all agents; of a server that the workspace names, in this workspace alone."""
+        """An approval of this very text for all agents; for a server of a workspace, in that workspace alone."""
         now = self._book.clock()
         return approval_of(
             use.server,
@@ -128,7 +129,7 @@ class FirstUses:
         )
 
     async def _store(self, made: Callable[[], Iterable[Approval]]) -> None:
-        """Beside the loop, as there may be many. A disk that is full costs the next question, and not this call."""
+        """Write the approvals in a thread. If the disk is full this call still passes, and the next one asks again."""
         try:
             await asyncio.to_thread(lambda: self._book.add(*made()))
         except (ClawftError, OSError) as failed:

@@ -1,6 +1,6 @@
-"""Approval as a guard: the first call of each tool of an untrusted server is the person's decision.
+"""The approval guard: the person decides about the first call of each tool of an untrusted server.
 
-So is the first use of its prompts, and of its resources: one approval each. A definition that has changed since is
+So with the first use of its prompts, and of its resources: one approval each. A definition that has changed since is
 asked about again, and until then no model is shown its new text.
 """
 
@@ -41,8 +41,8 @@ class ApprovalGuard(QuickGuard, FaceGuard, BesideGuard):
         days: int = 0,
         relisted: Callable[[], None] = lambda: None,
     ) -> None:
-        """`servers` are there from the first use of one on. `days`: how long an answer holds, 0 for ever. `relisted`:
-        tools that were withheld may be shown now.
+        """`servers` are there from the first use of one on. `days`: how long an approval lasts, 0 for ever. `relisted`
+        is called when withheld tools may be listed again.
         """
         self._book = book
         self._servers = servers
@@ -56,20 +56,20 @@ class ApprovalGuard(QuickGuard, FaceGuard, BesideGuard):
         book.changed = self._forget
 
     def applies(self, tool: Tool, origin: Origin) -> bool:
-        """What a tool says of its own harmlessness counts from trusted servers only."""
+        """Whether the tool needs approval. Its own claim to be read-only counts from trusted servers only."""
         if not origin.server:
             return False
         return not origin.trusted or (self._asking == "all" and not tool.annotations.read_only_hint)
 
     @cached_property
     def _offers(self) -> Offers:
-        from clawft.guard.approval.offers import Offers  # trusted servers need none of it
+        from clawft.guard.approval.offers import Offers  # not needed by trusted servers
 
         return Offers(self._book, self._workspace, self._servers)
 
     @cached_property
     def _first_uses(self) -> FirstUses:
-        from clawft.guard.approval.first_use import FirstUses  # trusted servers need none of it, either
+        from clawft.guard.approval.first_use import FirstUses  # not needed by trusted servers
 
         return FirstUses(self._book, self._offers, self._let_through, self._days)
 
@@ -101,12 +101,12 @@ class ApprovalGuard(QuickGuard, FaceGuard, BesideGuard):
         self._open_of.setdefault(call.origin.server, set()).add(key)
 
     def forget(self, server: str) -> None:
-        """It says something else now, or will be started anew: what it says then is judged anew."""
+        """The server's definitions have changed, or it is restarted: drop what was let through."""
         for key in self._open_of.pop(server, ()):
             self._open.pop(key, None)
 
     def _forget(self) -> None:
-        """Other approvals hold than before."""
+        """Other approvals are in force: drop everything that was let through."""
         self._open.clear()
         self._open_of.clear()
         if self._withheld:
@@ -116,7 +116,7 @@ class ApprovalGuard(QuickGuard, FaceGuard, BesideGuard):
     # ── a prompt or a resource ───────────────────────────────────────────────────────────────────────────────────────
 
     async def refuses(self, use: BesideUse) -> str:
-        """Prompts and resources are not used often enough to keep a table of them."""
+        """Why a prompt or resource may not be used. No table is kept for these, as they are used more seldom."""
         if not self.applies(RESOURCES_TOOL, use.origin):
             return ""
         refusal = self._first_uses.refusal_at_once(self._offers.beside_call(use))
@@ -128,7 +128,7 @@ class ApprovalGuard(QuickGuard, FaceGuard, BesideGuard):
     # ── what is shown meanwhile ──────────────────────────────────────────────────────────────────────────────────────
 
     def withheld(self, tool: Tool, origin: Origin, caller: Caller) -> str:
-        """A definition that was changed after it was approved is not shown until it is approved again."""
+        """The note shown in place of a definition that was changed after it was approved; empty if it is shown."""
         if not self.applies(tool, origin):
             return ""
         if time.monotonic() >= self._book.look_at:
@@ -149,7 +149,7 @@ class ApprovalGuard(QuickGuard, FaceGuard, BesideGuard):
     # ── what would be asked ──────────────────────────────────────────────────────────────────────────────────────────
 
     def verdict(self, tool: Tool, origin: Origin, caller: Caller) -> Verdict:
-        """What a call would meet now. Nobody is asked and nothing is kept."""
+        """What a call would meet now, for `weft` commands: nobody is asked and nothing is stored."""
         if not origin.server:
             return Allow(RULE, "our own tools are not asked about")
         if not self.applies(tool, origin):

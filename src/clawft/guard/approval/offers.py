@@ -1,4 +1,4 @@
-"""What servers offer now, and how the use of it stands in the book."""
+"""Judges what servers offer now by the book of approvals."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from clawft.policy.pseudo_tools import RESOURCES_TOOL, prompts_of
 
 
 class OfferedTools(Struct, frozen=True):
-    """What a server offers now, and what it tells every model."""
+    """What a server offers now, with its instructions to models."""
 
     tools: Sequence[Tool] = ()
     instructions: str = ""
     local: bool = False
-    """Is it a server that a file of the workspace names?"""
+    """Whether a file of the workspace names the server."""
 
 
 class ServersInUse(Protocol):
-    """What has to be known of the servers whose use is approved."""
+    """What approval has to know of the servers."""
 
     def offered(self, server: str, caller: Caller) -> OfferedTools: ...
 
     def beside(self, server: str, caller: Caller) -> Sequence[Tool]:
-        """What it has beside its tools, put as tools, for this caller."""
+        """Its prompts and resources, put as tools, for this caller."""
         ...
 
     async def up(self, server: str, caller: Caller) -> None:
-        """Returns when it is up: from then on we know it from its own words. Raises NotConnected."""
+        """Return when the server is connected, so that its definitions are known. Raises NotConnected."""
         ...
 
 
@@ -68,7 +68,7 @@ class Offers:
         return JudgedUse(use, found, ConsentSubject(server, tool, use.pin, instructions, differs, place))
 
     def uses_of(self, call: Call, tools: Sequence[Tool]) -> list[tuple[PinnedUse, bytes]]:
-        """Of each of these tools by whoever calls, and what it says of itself. Without pins: those take long."""
+        """The use of each of these tools by the caller, with its definition; without pins, which take long."""
         server, offered = call.origin.server, self._servers().offered(call.origin.server, call.caller)
         wires = {tool.name: tool.wire for tool in tools}
         return [(self._use(server, name, "", call.caller, offered), wire) for name, wire in wires.items()]
@@ -80,7 +80,7 @@ class Offers:
         return (*self._servers().offered(server, caller).tools, *self._servers().beside(server, caller))
 
     def as_it_is_now(self, call: Call) -> Call:
-        """A server may say something else than it did when it was called: it was not up yet, or somebody was asked."""
+        """The call with the definition as the server gives it now: it may have started, or changed it, meanwhile."""
         is_beside = call.name == _beside_name(call.origin, call.tool.name)
         server, caller = call.origin.server, call.caller
         told = self._servers().beside(server, caller) if is_beside else self._servers().offered(server, caller).tools
@@ -93,18 +93,18 @@ class Offers:
         return Call(use.caller, _beside_name(use.origin, use.method), tool, use.origin, use.arguments, talk=use.talk)
 
     def beside_tool(self, method: str, origin: Origin, caller: Caller) -> Tool:
-        """What stands for all prompts, or all resources, of a server."""
+        """The tool that stands for all prompts, or all resources, of a server."""
         known = (each for each in self._servers().beside(origin.server, caller) if each.name == method)
         return next(known, RESOURCES_TOOL if method == RESOURCES_TOOL.name else prompts_of(()))
 
 
 def _beside_name(origin: Origin, method: str) -> str:
-    """No tool has a name like this, whatever it is called."""
+    """A name that no tool can have, for the use of prompts or resources."""
     return f"{origin.server}/{method}"
 
 
 def _differences(found: UseStanding, wire: bytes, instructions: str) -> tuple[str, ...]:
-    """Names of what has changed; one word if that cannot be told any more."""
+    """The members of the definition that have changed; one word if the old text is not known any more."""
     if found.standing is not ApprovalStanding.CHANGED or found.by is None:
         return ()
     names = changed(approved_text(found.by), shown_tool(wire, instructions))

@@ -1,4 +1,4 @@
-"""Of calls that would put the same question at once, one puts it; the others go by its answer."""
+"""Lets one of several simultaneous calls ask a question; the others use its answer."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import TypeVar
 from clawft.model import BackgroundTalk, Call
 
 MAX_NOTED = 1_000
-"""Questions of which we remember that they were declined, or what there was when they were put."""
+"""How many declined or open questions are remembered."""
 
 Turn = tuple[str, str, str, str, bool]
 T = TypeVar("T")
 
 
 def turn_of(call: Call) -> Turn:
-    """Apart from tasks: their questions wait until somebody looks, and who can be asked at once is not to wait, too."""
+    """Which calls share a question. Tasks are apart: theirs wait until somebody looks, and other calls must not."""
     caller = call.caller
     return caller.principal, caller.session, caller.agent, call.name, isinstance(call.talk, BackgroundTalk)
 
 
 class _TurnLock(asyncio.Lock):
-    """Between whoever lets go of it and the next, it looks as if nobody wanted it: so they are counted."""
+    """A lock that counts its waiters: between a release and the next holder `asyncio.Lock` looks unused."""
 
     wanted = 0
 
@@ -33,9 +33,9 @@ class Turns:
     def __init__(self) -> None:
         self.locks: dict[Turn, _TurnLock] = {}
         self._declined: dict[Turn, tuple[float, str]] = {}
-        """When a question was last not answered with a yes, and how that is told."""
+        """When a question was last not answered with yes, and the words of the refusal."""
         self._put: dict[Turn, str] = {}
-        """Questions that a later call answers: a pin of all there was when they were put."""
+        """Questions whose answer a later call brings, with a pin of what the server offered when they were put."""
 
     @asynccontextmanager
     async def taken(self, turn: Turn) -> AsyncGenerator[None]:
@@ -53,7 +53,7 @@ class Turns:
         _note(self._declined, turn, (time.monotonic(), refusal))
 
     def declined_since(self, turn: Turn, began: float) -> str:
-        """How the refusal was told; empty if there was none since then."""
+        """The refusal, if the question was declined since then; else empty."""
         when, refusal = self._declined.get(turn, (0.0, ""))
         return refusal if when > began else ""
 
@@ -61,7 +61,7 @@ class Turns:
         _note(self._put, turn, everything)
 
     def take_put(self, turn: Turn) -> str | None:
-        """What there was when the question was put that this call may bring the answer to."""
+        """The pin of what the server offered when the question was put, if this call may bring its answer."""
         return self._put.pop(turn, None)
 
 
