@@ -1,4 +1,4 @@
-"""What a child may touch, and the means of this machine that hold it to that. No root, no daemon, no container.
+"""Restricts what child processes can touch, by the means this machine has. No root, no daemon, no container.
 
 | what | where |
 |---|---|

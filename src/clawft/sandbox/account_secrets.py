@@ -1,4 +1,4 @@
-"""Secrets of the account that children run as, but for those below `$HOME`.
+"""Finds secrets of the account outside `$HOME`: in its real home folder, and, for root, those of the system.
 
 `$HOME` may name another folder than the home of the account. And a root user owns what only root may read: without its
 powers it still opens its own files, such as the hashes of all passwords.
@@ -16,13 +16,13 @@ ROOT = 0
 
 
 def secrets_of_account(home: str) -> tuple[str, ...]:
-    """Those in the home folder of the account, where that is not this one."""
+    """Secrets in the real home folder of the account, if `home` is another one."""
     real = _home_of_account()
     return tuple(f"{real}/{name}" for name in present_in(real, SECRETS)) if real not in ("", "/", home) else ()
 
 
 def secrets_of_system() -> tuple[str, ...]:
-    """Those that this account could open."""
+    """Secrets of the system that this account can open."""
     return tuple(filter(os.path.lexists, SYSTEM_SECRETS)) if _runs_as_root() else ()
 
 

@@ -1,4 +1,4 @@
-"""What one child may touch, decided from the setting and the folders around it. Pure: nothing is looked up here.
+"""Decides what one child may touch, from its sandbox setting and the folders around it. Pure: looks at no disk.
 
 Bounds are a list of rules over paths, and the deepest rule wins: `hide ~/.clawft` and `write ~/.clawft/sandbox/github`
 together leave the one folder open in the closed one. Each means of the machine turns the same rules into its own.
@@ -35,7 +35,7 @@ MOVED = (
     "GH_CONFIG_DIR GNUPGHOME GOOGLE_APPLICATION_CREDENTIALS HF_TOKEN_PATH HISTFILE KUBECONFIG NETRC "
     "PASSWORD_STORE_DIR PGPASSFILE SOPS_AGE_KEY_FILE SSH_AUTH_SOCK TF_CLI_CONFIG_FILE XAUTHORITY"
 ).split()
-"""Variables of ours that say where secrets lie, if not where they usually do."""
+"""Environment variables that name other places of secrets than the usual ones."""
 
 DECIDING = (
     ".git/hooks .git/config .git/config.worktree .git/commondir .clawft .mcp.json .husky .vscode/tasks.json "
@@ -45,14 +45,14 @@ DECIDING = (
     ".junie/mcp/mcp.json .trae/mcp.json .windsurf/mcp.json .continue/mcpServers opencode.json opencode.jsonc "
     ".devcontainer .devcontainer.json .idea/workspace.xml .idea/runConfigurations"
 ).split()
-"""In the workspace: what decides which programs run later, and outside of any sandbox."""
+"""Names in a workspace that decide which programs run later, outside of any sandbox."""
 
 TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - where the system keeps them; a child gets its own in their place
 SYSTEM = tuple(f"/{name}" for name in "bin boot dev etc lib lib64 proc run sbin sys usr var/lib".split())
 HOMES = ("/home", "/root")
-"""Where people have theirs."""
+"""Where people have their home folders."""
 RUNNING = "/run"
-"""Sockets of other programs: whoever reaches a session bus or a container daemon has left every sandbox."""
+"""Holds sockets of other programs: a child that reaches a session bus or a container daemon has left its sandbox."""
 NAME_LOOKUP = (
     "/run/systemd/resolve",
     "/run/resolvconf",
@@ -61,11 +61,11 @@ NAME_LOOKUP = (
     "/run/current-system",
     "/run/opengl-driver",
 )
-"""Read even so: without the first four no name is resolved; the others are where one system keeps its programs."""
+"""Readable parts of it: the first four resolve host names; on one system the others hold programs."""
 
 
 class SandboxTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """What somebody allows a server, as it is written: paths below the workspace, `~`, or absolute; hosts."""
+    """The `sandbox` table of a server as written: paths below the workspace, `~`, or absolute; hosts."""
 
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
@@ -79,41 +79,41 @@ class PathRule(Struct, frozen=True):
 
 
 class FoldersAround(Struct, frozen=True):
-    """The folders a setting speaks about. All absolute, no symlinks in them."""
+    """The folders a setting refers to. All are absolute, without symlinks."""
 
     home: str
     state: str
-    """Our own folder, with everybody's tokens in it."""
+    """Our own folder, with all tokens in it."""
     workspace: str
     cwd: str
     own: str
-    """What the child may fill as it likes: its cache."""
+    """The child's private folder for caches."""
     program: tuple[str, ...] = ()
-    """Where the program lies."""
+    """Folders the program lies in."""
     named: tuple[str, ...] = ()
-    """Folders its command line names: what it was told to work on."""
+    """Folders named on the command line, to work on."""
     kept: tuple[str, ...] = tuple(DECIDING)
-    """What of the workspace it may read only."""
+    """Names in the workspace that the child may only read."""
     secrets: tuple[str, ...] = SECRETS
-    """Names below the home folder; those that are there, where somebody has looked."""
+    """Names of secrets below the home folder; only existing ones, where the disk was looked at."""
     moved: tuple[str, ...] = ()
     """Secrets that lie elsewhere."""
     of_system: tuple[str, ...] = ()
-    """Secrets of the machine that the child could open, as it runs for root."""
+    """Secrets of the machine that the child could open, as it runs as root."""
 
 
 class Bounds(Struct, frozen=True):
     rules: tuple[PathRule, ...]
-    """Shallow before deep."""
+    """Sorted from shallow to deep."""
     network: tuple[str, ...] = (ANY_HOST,)
     """Hosts; `*` is any."""
     required: bool = False
-    """Rather not start at all than without."""
+    """Fail to start if these bounds cannot be kept."""
     own: str = ""
     workspace: str = ""
-    """Where links are not followed: a server may have put them there."""
+    """Links in here are not followed: a server may have made them."""
     home: str = ""
-    """The home of whoever a child runs for, if it runs so long that new secrets may appear there; else empty."""
+    """The user's home folder, if the child runs so long that new secrets may appear there; else empty."""
 
     @property
     def any_host(self) -> bool:
@@ -125,7 +125,7 @@ class Bounds(Struct, frozen=True):
 
 
 def bounds_of(setting: str | SandboxTable, around: FoldersAround) -> Bounds | None:
-    """None: no bounds at all."""
+    """The bounds for a setting; None for no bounds."""
     if setting == "off":
         return None
     if isinstance(setting, SandboxTable):
@@ -137,7 +137,7 @@ def bounds_of(setting: str | SandboxTable, around: FoldersAround) -> Bounds | No
 
 
 def _open(around: FoldersAround, *, required: bool) -> Bounds:
-    """Everything may be read but secrets, the home folder too wherever it lies; written is the workspace."""
+    """Reads everything but secrets, including the home folder wherever it lies; writes only the workspace."""
     rules = _rules(around, (), (around.home,), _work(around))
     return Bounds(rules, required=required, own=around.own, workspace=around.workspace)
 
@@ -145,20 +145,20 @@ def _open(around: FoldersAround, *, required: bool) -> Bounds:
 def _closed(
     around: FoldersAround, read: tuple[str, ...], write: tuple[str, ...], network: tuple[str, ...], required: bool
 ) -> Bounds:
-    """No home and no network but what is named; the system's own folders may be read."""
+    """Reads the system's folders; of the home folder, the network and the rest only what is named."""
     rules = _rules(around, (*HOMES, around.home), read, write)
     return Bounds(rules, network, required, around.own, around.workspace)
 
 
 def with_rules(bounds: Bounds, rules: Iterable[PathRule]) -> Bounds:
-    """The bounds with further rules, which count where there are others for a path already."""
+    """The bounds with further rules, which replace earlier ones for the same path."""
     of_path = {rule.path: rule for rule in (*bounds.rules, *rules)}
     return msgspec.structs.replace(bounds, rules=tuple(of_path[path] for path in sorted(of_path, key=by_depth)))
 
 
 def _work(around: FoldersAround) -> tuple[str, ...]:
-    """The workspace, and what the command line names; never a whole home, a secret, a folder of the system or of what
-    decides about later runs.
+    """The workspace and what the command line names, without a whole home folder, secrets, and folders of the system or
+    of what decides about later runs.
     """
     kept = frozenset((*SYSTEM, *_secrets(around), *_deciding(around)))
     folders = (around.workspace, around.cwd, *around.named)
@@ -167,7 +167,7 @@ def _work(around: FoldersAround) -> tuple[str, ...]:
 
 
 def _named(around: FoldersAround) -> tuple[str, ...]:
-    """What the command line names, but for secrets: those a table has to name itself."""
+    """Folders the command line names, without secrets: a table has to name those itself."""
     secrets = frozenset(_secrets(around))
     return tuple(folder for folder in around.named if secrets.isdisjoint((folder, *_above(folder))))
 
@@ -182,20 +182,20 @@ def _secrets(around: FoldersAround) -> tuple[str, ...]:
 
 
 def _may_be_hidden(path: str, around: FoldersAround) -> bool:
-    """A variable may say anything: nothing is hidden that is a part of the system or that the child works in."""
+    """Whether a path from a variable may be hidden: not if the system or the child needs it."""
     needed = (around.home, around.workspace, around.cwd, *around.program)
     return not any(is_within(path, each) for each in SYSTEM) and not any(is_within(each, path) for each in needed)
 
 
 def may_be_opened(folder: str, home: str) -> bool:
-    """A workspace that is, or holds, the home folder would open everything that decides what runs at the next login."""
+    """Whether a folder may be opened whole: not if it is or holds the home folder, with all that runs at logins."""
     return folder != "/" and not is_within(home, folder)
 
 
 def _rules(
     around: FoldersAround, hidden: Iterable[str], read: Sequence[str], write: Sequence[str]
 ) -> tuple[PathRule, ...]:
-    """Of two rules for one path the later counts. One that says what the rule around it says already is left out."""
+    """The rules in order. The later of two for one path counts; one that only repeats the one around it is left out."""
     access: dict[str, PathAccess] = {"/": "read", **dict.fromkeys(_staying(around), "stay")}
     access.update(dict.fromkeys((RUNNING, *hidden), "hide"))
     access.update(dict.fromkeys(TEMPORARY, "empty"))
@@ -213,7 +213,7 @@ def _rules(
 
 
 def around_it(path: str, known: Mapping[str, PathAccess]) -> PathAccess:
-    """What is said about the folder a path lies in."""
+    """The access the rules give to the folder around a path."""
     while path != "/":
         path = path.rpartition("/")[0] or "/"
         found = known.get(path, "stay")
@@ -223,14 +223,14 @@ def around_it(path: str, known: Mapping[str, PathAccess]) -> PathAccess:
 
 
 def _above(path: str) -> Iterator[str]:
-    """The folders a path lies in, the nearest first."""
+    """The folders a path lies in, the innermost first."""
     while path not in ("", "/"):
         path = path.rpartition("/")[0]
         yield path or "/"
 
 
 def _staying(around: FoldersAround) -> list[str]:
-    """Folders with something in them that is kept: moved away, they would make room for others."""
+    """Folders with protected files in them: if one were moved away, a new one could be put in its place."""
     outer = dict.fromkeys(folder for name in around.kept for folder in _above(f"/{name}") if folder != "/")
     return [f"{around.workspace}{folder}" for folder in outer]
 
@@ -248,8 +248,8 @@ def _absolute(paths: Iterable[str], around: FoldersAround) -> tuple[str, ...]:
 
 
 def expand(path: str, home: str, workspace: str) -> str:
-    """`~` is the home folder; what is not absolute is below the workspace. Dots are folded."""
-    import posixpath  # the rules are of POSIX systems, whoever reads them
+    """The absolute path of an entry: `~` is the home folder, relative paths are below the workspace; `..` is folded."""
+    import posixpath  # the rules are of POSIX systems, also when read on Windows
 
     if path == "~" or path.startswith("~/"):
         path = home + path[1:]
@@ -261,7 +261,7 @@ def is_within(path: str, folder: str) -> bool:
 
 
 def access_to(path: str, rules: Iterable[PathRule]) -> PathAccess:
-    """What the rules say about a path: the deepest that covers it."""
+    """The access the rules give to a path; the deepest rule that covers it decides."""
     found: PathAccess = "hide"
     for rule in rules:  # shallow before deep
         if rule.access != "stay" and is_within(path, rule.path):

@@ -1,4 +1,4 @@
-"""Bounds as the arguments of bubblewrap. Pure but for a look at what is a folder; the rules are settled."""
+"""Turns settled rules into the arguments of bubblewrap. Pure, except that it looks whether a path is a folder."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from functools import cache
 from clawft.sandbox.bounds import Bounds, PathRule
 
 TEMPORARY_BYTES = 2 * 1024**3
-"""How much a child may put into its private temporary folders, each."""
+"""The size of each private temporary folder of a child."""
 TEMPORARY_SHARE = 8
-"""Each private temporary folder may take one part in so many of the memory, where they are kept."""
+"""Each private temporary folder may take one part in so many of the memory, as it is kept there."""
 
 ALONE = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--cap-drop", "ALL")
-"""`--unshare-pid`: whatever a child starts, and wherever it hides, ends with it."""
+"""`--unshare-pid`: all processes a child starts end with it, wherever they hide."""
 KERNEL = ("--dev", "/dev", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys")
-"""bubblewrap leaves /proc/sys to a root user, who could have the kernel run a program of his for him."""
+"""bubblewrap leaves /proc/sys writable for root, who could have the kernel run a program outside."""
 FIRST = tuple(word for name in ("mem", "task/1/mem") for word in ("--ro-bind", os.devnull, f"/proc/1/{name}"))
-"""The first process behind the wall is the wall's, without the limits of a child: who writes to its memory has none."""
+"""The first process in the namespace is bubblewrap's, and has no limits: writing to its memory would escape them."""
 
 
 def arguments(bounds: Bounds, cwd: str, *, sized: bool, seccomp: str = "") -> list[str]:
-    """Its options. `sized`: this bubblewrap can bound temporary folders; `seccomp`: where to read a filter from."""
+    """The options. `sized`: this bubblewrap can bound temporary folders; `seccomp`: descriptor of a filter to read."""
     network = () if bounds.any_host else ("--unshare-net",)
     filtered = ("--seccomp", seccomp) if seccomp else ()
     return [*ALONE, *network, *filtered, *mounts(bounds.rules, sized=sized), "--chdir", cwd]
 
 
 def mounts(rules: Sequence[PathRule], *, sized: bool) -> list[str]:
-    """The rules in their order, shallow before deep, so that each covers what the one before it left."""
+    """The mounts in the order of the rules, shallow before deep, so that each covers what the one before it left."""
     root, *rest = rules
     bind = "--bind" if root.access == "write" else "--ro-bind"
     found = [bind, "/", "/", *KERNEL, *FIRST, *_private("/dev/shm", sized)]  # noqa: S108 - a new one in its place
@@ -41,12 +41,12 @@ def mounts(rules: Sequence[PathRule], *, sized: bool) -> list[str]:
 
 
 def given(place: str, mode: int, descriptor: int) -> tuple[str, ...]:
-    """What is found there is what can be read from the descriptor, and cannot be written."""
+    """Mounts at this place, for reading, what can be read from the descriptor."""
     return ("--perms", f"{mode:04o}", "--ro-bind-data", str(descriptor), place)
 
 
 def waiting(told: int, waits: int) -> tuple[str, ...]:
-    """It tells who its child is, and lets it wait behind the walls before it becomes the command."""
+    """Has bubblewrap report its child, and has the child wait behind the walls before it becomes the command."""
     return ("--info-fd", str(told), "--block-fd", str(waits))
 
 
@@ -79,7 +79,7 @@ def _link(path: str) -> Iterable[str]:
 
 
 def _private(path: str, sized: bool) -> Iterable[str]:
-    """A temporary folder of its own, which lives in memory."""
+    """A temporary folder of its own, kept in memory."""
     size = ("--size", str(temporary_bytes())) if sized else ()
     return (*size, "--perms", "1777", "--tmpfs", path)
 

@@ -1,4 +1,4 @@
-"""A command as it is started inside its bounds: what goes before it, what it is told, and one line about it."""
+"""Builds the start of a command inside its bounds: the words before it, its environment, and a status line."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ HINT = 'weft doctor says what this machine has; sandbox = "auto" starts it as we
 
 
 STEERING = ("LD_", "MALLOC_")
-"""What such variables begin with: the loader of a program, or its library, runs other code by them, or writes."""
+"""Prefixes of variables that make the loader or the C library run other code, or write files."""
 ALSO_STEERING = frozenset(
     "GCONV_PATH GETCONF_DIR GLIBC_TUNABLES HOSTALIASES LOCALDOMAIN LOCPATH NIS_PATH NLSPATH RESOLV_HOST_CONF "
     "RES_OPTIONS TZDIR".split()
 )
-"""The C library keeps these, too, from programs that have more rights than whoever starts them."""
+"""Further variables that the C library ignores in programs with more rights than their caller."""
 
 OWN_FOLDERS = {
-    "XDG_CACHE_HOME": "",  # uv, pip, pipx, deno, corepack, and everybody who keeps to the custom
+    "XDG_CACHE_HOME": "",  # uv, pip, pipx, deno, corepack, and all others that keep to the convention
     "npm_config_cache": "/npm",
     "PNPM_HOME": "/pnpm",  # else pnpm makes its store in the workspace
     "UV_TOOL_DIR": "/uv-tools",  # uvx locks it before it runs anything
@@ -48,43 +48,43 @@ OWN_FOLDERS = {
     "PIPX_MAN_DIR": "/pipx/man",
     "CLAWFT_HOME": "/clawft",  # one that is made with our own library: our home is out of its sight
 }
-"""Variable → below its own folder. The user's data (`XDG_DATA_HOME`) stays where it is: honest servers read it."""
+"""Variable → folder below the child's own one. User data (`XDG_DATA_HOME`) stays: honest servers read it."""
 PYTHONS = "UV_PYTHON_INSTALL_DIR"
 
 
 class CellStart(Struct, frozen=True):
-    """What to run in place of a command."""
+    """What to start in place of a command."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
     descriptors: tuple[int, ...] = ()
-    """To be passed on, and closed afterwards."""
+    """To be inherited by the child, and closed in weft afterwards."""
     temporary: str = ""
-    """A folder to remove when it has ended."""
+    """A folder to remove when the child has ended."""
     walled: bool = False
-    """The process we see is the wall, and the command runs behind it."""
+    """The process we start is the wall, and the command runs behind it."""
     ends: tuple[int, int] | None = None
-    """Our ends of its input and output, where it does not inherit them but gets them sent."""
+    """Our ends of its input and output, if these are sent to it and not inherited."""
     tended: bool = False
-    """That process ends all others, those that left their group too, when it is told to end."""
+    """The process we start ends all others when it is told to end, also those that left their group."""
     handed: socket.socket | None = None
-    """Where the way out of it will come from."""
+    """The socket on which the cell hands out its listener for the proxy."""
     hosts: tuple[str, ...] = ()
     gate: Gate | None = None
-    """Where it waits until its walls were looked at."""
+    """Holds the command back until its walls were checked."""
 
 
 class Cell(Struct, frozen=True):
-    """Bounds, and the means to keep a child in them."""
+    """Bounds, and the means to enforce them on a child."""
 
     bounds: Bounds | None
     means: Means
     memory: int = 0
-    """Bytes that each of its processes may have for itself; 0: as many as there are."""
+    """Bytes of private memory for each of its processes; 0: no limit."""
 
     @property
     def line(self) -> str:
-        """For `status`: the level, and what it leaves open."""
+        """The line in `status`: the level, and its weaknesses."""
         if self.bounds is None:
             return "off"
         weaker = weakness(self.bounds, self.means)
@@ -99,10 +99,10 @@ class Cell(Struct, frozen=True):
         own_pipes: bool = False,
         pinned: Sequence[PinnedFile] = (),
     ) -> CellStart:
-        """Raises SpawnFailed where the bounds are required and cannot be kept.
+        """How to start a command in this cell. Raises SpawnFailed where the bounds are required and cannot be kept.
 
-        `own_pipes`: nobody around it is to hold its input and output, so that their end is seen; where that can be had.
-        `pinned`: files of which it is given what was in them, where that can be had.
+        `own_pipes`: if possible, no process around the command holds its input and output, so that their end is
+        noticed. `pinned`: files whose approved content is given to the command, if possible.
         """
         bounds, means = self.bounds, self.means
         if bounds is None:
@@ -118,7 +118,7 @@ class Cell(Struct, frozen=True):
         return self._bubble(bounds, argv, cwd, with_own(bounds, env), own_pipes, pinned)
 
     def _free(self, argv: Sequence[str], env: Mapping[str, str], own_pipes: bool) -> CellStart:
-        """Nothing holds it. One we talk with is tended all the same: what it leaves behind nobody else would end."""
+        """A start without bounds. With `own_pipes` a launcher still ends the processes a command leaves behind."""
         before = (*self._limiting(self.means.limits), *self.means.leash)
         if not own_pipes or sys.platform != "linux":
             return CellStart((*before, *argv), env)
@@ -154,21 +154,21 @@ class Cell(Struct, frozen=True):
             waiting = [out_of_the_way(descriptor) for descriptor in gate.descriptors]
             passed += waiting
             shape += bwrap.waiting(*waiting)
-        passed.append(readable(zero_ended(shape)))  # and so not in everybody's `ps`
+        passed.append(readable(zero_ended(shape)))  # so that they are not in everybody's `ps`
         away, inside = self._around_the_wall(own_pipes and pipes.are_kept(env))
         before = [*away, self.means.bwrap, "--args", str(passed[-1]), "--", *inside]
         found = CellStart((*before, *argv), env, tuple(passed), walled=True, gate=gate)
         return with_door(found, len(before), bounds.network) if bounds.some_hosts else found
 
     def _around_the_wall(self, own_pipes: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What goes before it, and what behind it before the command."""
+        """The words before the wall, and those between it and the command."""
         means = self.means
         if not own_pipes or not means.away:
             return (), self._limiting(means.inner_limits)
         return means.away, pipes.with_memory(means.back, self._most) if self.memory else means.back
 
     def _limiting(self, limits: tuple[str, ...]) -> tuple[str, ...]:
-        """With the bound on memory. Not of all that is mapped: Node and Java map far more than they ever use."""
+        """The limits with one on data, not on all mapped memory: Node and Java map far more than they use."""
         return (*limits[:-1], f"--data={self._most}:{self._most}", "--") if limits and self.memory else limits
 
     @property
@@ -176,7 +176,7 @@ class Cell(Struct, frozen=True):
         return hard_limit("RLIMIT_DATA", self.memory)
 
     def _land(self, bounds: Bounds, argv: Sequence[str], env: Mapping[str, str], own_pipes: bool) -> CellStart:
-        from clawft.sandbox import landlock  # only where Landlock has to do
+        from clawft.sandbox import landlock  # only for Landlock
         from clawft.sandbox.temporary import private_folder
 
         temporary = private_folder()
@@ -200,7 +200,7 @@ class Cell(Struct, frozen=True):
 
 
 def opens_socket(rules: Iterable[PathRule]) -> bool:
-    """Whether there are sockets among what is opened. Landlock keeps nobody from one that has a path, hidden or not."""
+    """Whether the rules open sockets. Landlock keeps nobody from a socket that has a path, hidden or not."""
     opened = (rule.path for rule in rules if rule.access in ("read", "write"))
     return any(_is_socket(path) or (is_within(path, RUNNING) and path not in NAME_LOOKUP) for path in opened)
 
@@ -213,20 +213,20 @@ def _is_socket(path: str) -> bool:
 
 
 def counting(limits: tuple[str, ...]) -> tuple[str, ...]:
-    """These limits, and one for how many processes there are, where those of a child are not counted apart."""
+    """The limits with one on the number of processes, where those of a child are not counted apart."""
     return (*limits[:-1], f"--nproc={tasks_among_all()}", "--") if limits else limits
 
 
 def spared_by(abi: int) -> tuple[int, ...]:
-    """Whom a child that sees all processes does nothing to: us, and where signals know no bounds whoever tends it."""
-    from clawft.sandbox import landlock  # only where Landlock has to do
+    """Processes a child must not signal if it sees them: weft, and, where Landlock ignores signals, the tender."""
+    from clawft.sandbox import landlock  # only for Landlock
 
     tender = (seccomp.TENDER, -seccomp.TENDER) if abi < landlock.BOUNDS_SIGNALS else ()
     return (os.getpid(), -os.getpgrp(), *tender)
 
 
 def with_door(start: CellStart, at: int, hosts: tuple[str, ...]) -> CellStart:
-    """The start with a way out to these hosts; `at` is where the command begins."""
+    """The start with a proxy to these hosts; `at` is where the command begins."""
     from clawft.sandbox import door  # only for those who list hosts
 
     ours, theirs = socket.socketpair()
@@ -243,7 +243,7 @@ def with_door(start: CellStart, at: int, hosts: tuple[str, ...]) -> CellStart:
 
 
 def without_islands(rules: Sequence[PathRule]) -> list[PathRule]:
-    """Landlock cannot take writing back below a folder that may be written, but by closing that folder to new files."""
+    """The rules without read-only places in writable folders: Landlock can only close such a folder to new files."""
     kept: list[PathRule] = []
     for rule in rules:
         if rule.access not in ("read", "write") or access_to(rule.path, kept) != "write":
@@ -252,7 +252,7 @@ def without_islands(rules: Sequence[PathRule]) -> list[PathRule]:
 
 
 def readable(data: bytes) -> int:
-    """A descriptor to read these bytes from, of no file."""
+    """A descriptor in memory to read these bytes from."""
     descriptor = os.memfd_create("weft")
     os.write(descriptor, data)
     os.lseek(descriptor, 0, os.SEEK_SET)
@@ -264,9 +264,9 @@ def zero_ended(words: Iterable[str]) -> bytes:
 
 
 def sent_pipes() -> tuple[tuple[int], tuple[int, int]]:
-    """A descriptor to receive an input and an output from, and our ends of them.
+    """A descriptor that receives an input and an output, and our ends of them.
 
-    Whoever inherits it on the way and stays, as `unshare` does, has neither.
+    Processes that inherit only this descriptor and stay, such as `unshare`, do not hold the pipes.
     """
     their_input, our_output = os.pipe()
     our_input, their_output = os.pipe()
@@ -279,7 +279,7 @@ def sent_pipes() -> tuple[tuple[int], tuple[int, int]]:
 
 
 def out_of_the_way(descriptor: int) -> int:
-    """This descriptor, under a number above those that are taken for input and output."""
+    """The descriptor under a higher number, above those used for input and output."""
     import fcntl  # not everywhere
 
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, pipes.LOWEST_OTHER)
@@ -288,14 +288,14 @@ def out_of_the_way(descriptor: int) -> int:
 
 
 def for_launcher(env: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...], tuple[int, ...]]:
-    """What it may see of a command's variables; the words that say where it reads the others; and from which files."""
+    """The variables the launcher may see; its options to read the others; and the files those are read from."""
     env, steering = kept_apart(env)
     passed = (readable(zero_ended(word for pair in steering.items() for word in pair)),) if steering else ()
     return env, tuple(word for descriptor in passed for word in ("--variables", str(descriptor))), passed
 
 
 def kept_apart(env: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """What may be seen on the way to the command, and what is for it alone: who builds its wall has all our rights."""
+    """The variables for all programs on the way, and those for the command alone: bubblewrap has all our rights."""
     steering = {name: value for name, value in env.items() if _steers(name) and "\0" not in name + value}
     return {name: value for name, value in env.items() if name not in steering}, steering
 
@@ -305,9 +305,7 @@ def _steers(name: str) -> bool:
 
 
 def with_own(bounds: Bounds, env: Mapping[str, str]) -> dict[str, str]:
-    """These variables, and, unless they say so, where programs that fetch others keep them: those of the user are
-    shared by all, and so for reading only.
-    """
+    """The variables, with own folders for what programs fetch: the user's are shared by all, and so read-only."""
     if not bounds.own:
         return dict(env)
     own = {name: bounds.own + folder for name, folder in OWN_FOLDERS.items()}
@@ -317,14 +315,14 @@ def with_own(bounds: Bounds, env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _sees_pythons(bounds: Bounds, env: Mapping[str, str]) -> bool:
-    """Whether uv finds interpreters it has fetched for the user: those it needs only to read."""
+    """Whether uv can read the interpreters it has fetched for the user."""
     data = env.get("XDG_DATA_HOME") or f"{env.get('HOME') or bounds.home}/.local/share"
     folder = f"{data}/uv/python"
     return os.path.isdir(folder) and access_to(os.path.realpath(folder), bounds.rules) != "hide"
 
 
 def lacks(bounds: Bounds, means: Means) -> str:
-    """What was asked for and cannot be done here; nothing if all can."""
+    """What the bounds ask for that this machine cannot do; empty if it can do all."""
     if means.level == "none":
         return means.reason
     if bounds.some_hosts and means.level != "bwrap":

@@ -1,23 +1,22 @@
-"""What in a workspace decides which programs run later, and outside of any sandbox: that is for a person to write."""
+"""Recognises workspace files that decide which programs run later, outside of any sandbox: people write those."""
 
 from clawft.sandbox.bounds import DECIDING
 
 NEVER_WRITTEN = tuple(name.lower() for name in (".git", *DECIDING))
-"""By tools that write files themselves: in a repository only git has something to write, and there are more places
-than the listed ones that make it run something."""
+"""Names our file tools never write, with all of `.git`: only git writes there, and it runs more than these."""
 
 _FOLDERS = {name[:at] for name in NEVER_WRITTEN for at, letter in enumerate(name) if letter == "/"}
-"""Those that have one of them in it."""
+"""Folders that have such a name in them."""
 
 
 def decides(path: str) -> bool:
-    """Is it one of them, or in one? In any folder, for each may be the one that somebody opens."""
+    """Whether a path is such a file, or in such a folder; in any folder, as each may be opened as a workspace."""
     text = _folded(path)
     return any(f"/{name}/" in text for name in NEVER_WRITTEN)
 
 
 def may_bring_deciding(folder: str) -> bool:
-    """Would one of them be there if somebody else chose what is in this folder?"""
+    """Whether contents that somebody else chooses for this folder could include such files."""
     text = _folded(folder)
     return decides(folder) or any(text.endswith(f"/{name}/") for name in _FOLDERS)
 
@@ -28,9 +27,9 @@ def _folded(path: str) -> str:
 
 
 def _folded_name(name: str) -> str:
-    """As the most lenient file system compares: no letter case, no forms, no letters nobody sees, no last dots."""
+    """A name as the most lenient file system compares it: no case, Unicode forms, invisible letters, last dots."""
     if not name.isascii():
-        import unicodedata  # only such names pay for its tables
+        import unicodedata  # only non-ASCII names need its tables
 
         seen = (letter for letter in name if unicodedata.category(letter) != "Cf")
         name = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", "".join(seen)).casefold())

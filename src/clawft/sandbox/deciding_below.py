@@ -1,6 +1,6 @@
-"""What decides which programs run later a folder further down: of repositories, projects and submodules in a workspace.
+"""Finds files deeper in a workspace that decide which programs run later: in repositories, projects and submodules.
 
-Only what is there can be held, and a server is held to it from its start on: so it is looked for at each start.
+Only what exists can be protected, and a server is bound at its start: so this search runs at each start.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from clawft.sandbox.bounds import DECIDING
 from clawft.sandbox.settled_rules import present_in
 
 MAX_FOLDERS = 256
-"""Folders of one workspace that are looked into."""
+"""Folders of one workspace that are searched."""
 MAX_HELD = 64
-"""Files and folders that are held: bubblewrap takes longer for each, 15 ms for 60 of them."""
+"""Files and folders that are protected: bubblewrap takes longer for each, 15 ms for 60 of them."""
 
 _IN_SUBMODULE = ("config", "config.worktree", "hooks")
 _NO_SUBMODULES = frozenset({"hooks", "info", "lfs", "logs", "objects", "refs"})
-"""Folders that git has in each repository, with many more in them."""
+"""Folders with many others in them that git has in each repository."""
 
 
 def deciding_below(workspace: str) -> tuple[str, ...]:
-    """Their names below the workspace. What a link leads to is not meant."""
+    """Their paths below the workspace. Links are not followed."""
     return tuple(islice(_found(workspace), MAX_HELD))
 
 
@@ -40,7 +40,7 @@ def _present(workspace: str, folders: Iterable[str], names: Iterable[str]) -> It
 
 
 def _submodules(workspace: str) -> Iterator[str]:
-    """As deep as their paths, by which git calls them; and those of a submodule lie in its own folder."""
+    """Git folders of submodules, which lie as deep as their paths; nested ones lie in the folder of their parent."""
     waiting = deque([".git/modules"])
     while waiting:
         folder = waiting.popleft()

@@ -1,7 +1,7 @@
-"""The one way out of a cell without a network: an HTTP proxy that goes to the hosts it was given and nowhere else.
+"""The only way out of a cell without a network: an HTTP proxy that connects to the listed hosts and no others.
 
-The kernel knows addresses and ports, not names, so a list of names can only be kept by somebody who is told the name.
-Programs find the proxy by the usual variables; one that does not look there has no network at all.
+The kernel knows addresses and ports, not names, so only a proxy, which is told the name, can enforce a list of names.
+Programs find it by the usual variables; those that ignore them have no network at all.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from msgspec import Struct
 from clawft.policy.address import is_near
 
 PORT = 3128
-"""On the cell's own loopback, where nobody else listens."""
+"""On the cell's own loopback, where nothing else listens."""
 MAX_CONNECTIONS = 64
 MAX_HEAD_BYTES = 16 * 1024
 HEAD_SECONDS = 10.0
 CONNECT_SECONDS = 10.0
 PIECE_BYTES = 64 * 1024
 LOCAL = ("localhost", "127.0.0.1", "::1")
-"""In a cell these are the cell itself, unless the list names them: then they are this machine."""
+"""In a cell these mean the cell itself, unless they are listed: then they mean this machine."""
 
 Tell = Callable[[str], None]
-"""Hears what was refused."""
+"""Is told what was refused."""
 
 
 def variables(hosts: Sequence[str]) -> dict[str, str]:
-    """How programs find the way out."""
+    """The variables by which programs find the proxy."""
     url = f"http://127.0.0.1:{PORT}"
     names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
     listed = {host for host, _ in map(_split, hosts)}
@@ -51,7 +51,7 @@ _HOST = re.compile(r"[a-z0-9_.:%-]{1,255}", re.IGNORECASE)
 
 
 class ProxyRequest(Struct, frozen=True):
-    """Where a client wants to go, and what to tell them there first."""
+    """Where a client wants to go, and the head of the request to send there."""
 
     host: str
     port: int
@@ -60,7 +60,7 @@ class ProxyRequest(Struct, frozen=True):
 
 
 def read_wish(head: bytes) -> ProxyRequest | None:
-    """From the head of a request to a proxy; None if it is none, or others might read something else in it."""
+    """The request in a head; None if it is no request to a proxy, or could be read in more than one way."""
     first, *headers = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     words = first.split(b" ")
     if len(words) != 3 or words[2] not in _VERSIONS or not words[0].isalpha() or not all(map(_is_clear, headers)):
@@ -84,26 +84,26 @@ def read_wish(head: bytes) -> ProxyRequest | None:
 
 
 def _is_clear(header: bytes) -> bool:
-    """One header to everybody: some take a bare line feed for its end, and an indented line for a part of the last."""
+    """Whether all parsers see one header: to some a bare line feed ends it, and an indented line continues it."""
     return _LINE.fullmatch(header) is not None and not header.startswith((b" ", b"\t"))
 
 
 def _others(headers: Sequence[bytes]) -> Iterator[bytes]:
-    """Without another host, which may have what is not listed there; and without a word about further requests, as
-    each would name its address whole.
-    """
+    """The headers without those we write: `Host` could name a host that is not listed, and we close the connection."""
     return (each for each in headers if each.partition(b":")[0].strip().lower() not in _OURS_TO_SAY)
 
 
 def is_allowed(wish: ProxyRequest, hosts: Sequence[str]) -> bool:
-    """`api.example.com`, `*.example.com`, or either with a port."""
+    """Whether the host is listed: as `api.example.com`, `*.example.com`, or either with a port."""
     name = wish.host.lower().rstrip(".")
     return any(fnmatchcase(name, host) and port in ("", str(wish.port)) for host, port in map(_split, hosts))
 
 
 def may_lead_to(address: str, host: str, hosts: Sequence[str]) -> bool:
-    """For a host that is allowed. A name that leads to this machine, or to its link, does so for somebody else's sake:
-    whoever wants to go there lists the address itself, or `localhost`; `*:443` means neither.
+    """Whether an allowed host may resolve to this address.
+
+    This machine and its link are reached only if the address itself, or `localhost`, is listed; `*:443` is not enough.
+    Other names that lead there do so for somebody else's sake.
     """
     if (host.lower() == LOCAL[0] or _is_address(host)) and host.lower() in {listed for listed, _ in map(_split, hosts)}:
         return True
@@ -119,7 +119,7 @@ def _is_address(host: str) -> bool:
 
 
 def _split(entry: str) -> tuple[str, str]:
-    """Host and port; an address of many colons stands in brackets where it has one."""
+    """Host and port; an IPv6 address with a port stands in brackets."""
     entry = entry.lower()
     if entry.startswith("["):
         host, _, rest = entry[1:].partition("]")
@@ -132,7 +132,7 @@ def _split(entry: str) -> tuple[str, str]:
 
 
 class Door:
-    """Waits for the socket that is handed out, then serves it until it is closed."""
+    """Waits for the listening socket that the cell hands out, then serves it until it is closed."""
 
     def __init__(self, handed: socket.socket, hosts: Sequence[str], tell: Tell) -> None:
         self._handed = handed
@@ -181,7 +181,7 @@ class Door:
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # either side may leave at any moment
         except asyncio.CancelledError:
-            pass  # we close; nobody waits for this task, and some loops tell its end as a fault
+            pass  # closed by us; nobody waits for this task, and some loops report its end as an error
         finally:
             self._open.discard(task)
             writer.close()
@@ -214,7 +214,7 @@ class Door:
             out.close()
 
     async def _reach(self, wish: ProxyRequest) -> Way:
-        """At the address that was looked at, so that nobody changes it in between."""
+        """Connect to the very address that was checked, so that it cannot change in between."""
         found = await self._loop.getaddrinfo(wish.host, wish.port, type=socket.SOCK_STREAM)
         addresses = [address for *_, place in found if may_lead_to(address := str(place[0]), wish.host, self._hosts)]
         if not addresses:
@@ -233,7 +233,7 @@ Way = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def _both_ways(*ways: Way) -> None:
-    """Until both sides have said all; if one breaks, the other ends too."""
+    """Copy in both directions until both sides are done; if one fails, the other ends too."""
     async with asyncio.TaskGroup() as group:
         for reader, writer in ways:
             group.create_task(_pump(reader, writer))

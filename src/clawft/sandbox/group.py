@@ -1,14 +1,14 @@
-"""A child and all it started: asked to end, or ended. The group bears the number of the child that leads it."""
+"""Signals a child and all processes of its group, whose number is that of the child."""
 
 import os
 import signal
 
 _CHILDREN_ARE_TOLD = "/proc/thread-self/children"
-"""Some kernels are built without."""
+"""Missing in some kernels."""
 
 
 def ask_to_end(group: int, *, walled: bool) -> None:
-    """SIGTERM for everybody. `walled`: the leader is the wall around the rest, and would take them all down at once."""
+    """Send SIGTERM to the group; not to a leader that is the wall (`walled`) as long as there are others behind it."""
     others = others_in(group) if walled else []
     if not others:
         signal_group(group, signal.SIGTERM)
@@ -17,7 +17,7 @@ def ask_to_end(group: int, *, walled: bool) -> None:
 
 
 def end(group: int, *, tended: bool) -> None:
-    """At once. `tended`: the leader does it, and reaches those that left the group, too."""
+    """Kill the group at once. `tended`: have its leader do it, who reaches processes that left the group, too."""
     if tended:
         _signal(group)
     else:
@@ -39,7 +39,7 @@ def signal_group(group: int, number: signal.Signals = signal.SIGKILL) -> None:
 
 
 def others_in(group: int) -> list[int]:
-    """Members beside the leader, as far as the system tells. A wall keeps them all below it, its orphans, too."""
+    """Members of the group besides the leader, as far as the system shows them. A wall also keeps orphans below it."""
     processes = _below(group) if os.path.exists(_CHILDREN_ARE_TOLD) else _everybody()
     return [pid for pid in processes if pid != group and _group_of(pid) == group]
 
@@ -52,7 +52,7 @@ def _everybody() -> list[int]:
 
 
 def _below(leader: int) -> list[int]:
-    """All it started, and what those started: everybody would be looked at once for each that ends."""
+    """All descendants of the leader; looking at all processes would be slow when many children end."""
     found: list[int] = []
     parents = [leader]
     while parents:

@@ -1,4 +1,4 @@
-"""Places in the home folder that decide which programs run later, or that belong to many. Pure."""
+"""Places in the home folder that decide which programs run later, or that many programs share. Pure."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ AT_LOGIN = (
     "bin .local/bin .local/share/applications .local/share/systemd .local/lib .cargo/bin .cargo/config.toml .cargo/env "
     ".vscode .cursor .claude .claude.json .codex .config/clawft .mozilla .nix-profile .pyenv .nvm .rustup"
 ).split()
-"""Below the home folder: what decides which programs run later, with all the rights of the user."""
+"""Names below the home folder that decide which programs run later, with all rights of the user."""
 FETCHED = (
     ".local/share/uv .local/share/pipx .local/pipx .local/share/pnpm .local/share/mise .local/share/gem .npm "
     ".npm-packages .npm-global .node_modules .yarn .bun .deno .volta .cargo .gem go .m2 .gradle .nuget .dotnet .asdf "
     ".rbenv .poetry .conda miniconda3 anaconda3 .cache/uv .cache/pip .cache/pipx .cache/pnpm .cache/yarn .cache/deno "
     ".cache/node .cache/go-build .cache/pypoetry .cache/ms-playwright"
 ).split()
-"""Below the home folder: where launchers keep what they fetched for everybody. In a sandbox each has its own."""
+"""Names below the home folder where launchers keep fetched programs. In a sandbox each server has its own."""
 SHARED = (".config", ".cache", ".local", ".local/share", ".local/state")
-"""Folders of many programs: the one of this program is meant, never all of them."""
+"""Folders of many programs: a server is allowed its own folder in them, never the whole."""
 
 
 def is_shared(folder: str, home: str) -> bool:
@@ -30,12 +30,12 @@ def is_shared(folder: str, home: str) -> bool:
 
 
 def runs_later(path: str, home: str) -> bool:
-    """Whether it is, holds or lies in something that decides what runs at the next login, or later."""
+    """Whether the path is, holds or lies in something that decides what runs at the next login, or later."""
     return _touches(path, home, AT_LOGIN)
 
 
 def holds_programs(path: str, home: str) -> bool:
-    """Whether it is, holds or lies in a folder from which other servers, and the user, run what was fetched once."""
+    """Whether the path is, holds or lies in a folder of fetched programs, which other servers and the user run."""
     return _touches(path, home, FETCHED)
 
 

@@ -19,26 +19,26 @@ DEATH_SIGNAL, CHILD_SUBREAPER = 1, 36
 DROP_POWER, MOST_POWERS, POWERS_VERSION = 24, 64, 0x20080522
 INTERRUPT, KILL = 2, 9
 IGNORED_BY_PYTHON = (13, 25)
-"""Broken pipes and files that are too large: a command would go on ignoring them."""
+"""SIGPIPE and SIGXFSZ, which a command would go on ignoring."""
 MAX_ROUNDS = 10_000
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 ALL_OF_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
-"""Every right over files that a version knows."""
+"""ABI version → all rights over files it knows."""
 OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | 1 << 14 | 1 << 15
 SEES_EMPTYING = 3
-"""Since this version it looks at who empties a file."""
+"""The ABI version from which truncating files is controlled."""
 BOUNDS_SIGNALS = 6
 SCOPES = 3
-"""No signals to and no abstract sockets of those outside; since that version."""
+"""Forbids to signal processes outside, and to reach their abstract sockets."""
 FIRST_TO_GO = "500"
-"""What the kernel adds to the memory of a process, in thousandths of all there is, when it looks for one to end."""
+"""Added to the process's score, in thousandths of all memory, when the kernel looks for one to kill."""
 STAND_IN = 0x7FFFFFFF
-"""For the number of whoever tends a command, in the filter of that: known when there is one."""
+"""Stands in a filter for the number of the tender, which is known only when that runs."""
 READ = EXECUTE | READ_FILE | READ_DIR
 ALL_DEVICES = "/dev"
 DEVICES = tuple(f"/dev/{name}" for name in "null zero full random urandom shm".split())
-"""All there is of `/dev`: through a terminal of the user one reads what he types, through others what he says."""
+"""The usable part of `/dev`: through terminals of the user one reads what he types."""
 MAX_RULES = 50_000
 
 Rules = dict[str, str]
@@ -69,7 +69,7 @@ def call(number: int, *arguments: object) -> int:
 
 
 def abi() -> int:
-    """The version this kernel has; 0 if none."""
+    """The Landlock version of this kernel; 0 if it has none."""
     return max(0, int(libc.syscall(CREATE_RULESET, None, 0, 1)))
 
 
@@ -78,7 +78,7 @@ def rights(version: int) -> int:
 
 
 def grants(rules: Rules) -> list[tuple[str, str]]:
-    """Paths to allow, each with all below it, so that of the rules the deepest wins."""
+    """Paths to allow with all below them, chosen so that the deepest rule decides."""
     found: list[tuple[str, str]] = []
     _descend("/", rules.get("/", "hide"), rules, found)
     return found[:MAX_RULES]
@@ -96,7 +96,7 @@ def _descend(path: str, access: str, rules: Rules, found: list[tuple[str, str]])
         names |= _names_in(path)
     for name in sorted(names):
         child = below + name
-        if not os.path.islink(child):  # what it leads to has a rule of its own
+        if not os.path.islink(child):  # what it leads to has its own rule
             _descend(child, rules.get(child, access), rules, found)
 
 
@@ -108,7 +108,7 @@ def _names_in(folder: str) -> set[str]:
 
 
 def restrict(rules: Rules, version: int) -> None:
-    """From here on, for this process and all it starts, for good."""
+    """Restrict this process and all it starts, irrevocably."""
     known = rights(version)
     attr = RulesetAttr(known, 0, SCOPES if version >= BOUNDS_SIGNALS else 0)
     size = ctypes.sizeof(attr) if version >= BOUNDS_SIGNALS else 8
@@ -140,14 +140,14 @@ def _allow(ruleset: int, path: str, access: int, known: int) -> None:
 
 
 def give_up_powers() -> None:
-    """A root user keeps none of his: with them one looks into processes that Landlock keeps from others."""
+    """Drop the capabilities of a root user: with them he sees into processes that Landlock would hide."""
     for power in range(MOST_POWERS):
-        libc.prctl(DROP_POWER, power, 0, 0, 0)  # those there are; whatever is run from now on gets none of them
+        libc.prctl(DROP_POWER, power, 0, 0, 0)  # those there are; programs run from now on get none of them
     libc.capset((ctypes.c_uint32 * 2)(POWERS_VERSION, 0), (ctypes.c_uint32 * 6)())
 
 
 def naming_tender(steps: bytes, tender: int) -> bytes:
-    """The filter, with the number of the tender, and of the group it leads, where something stands for them."""
+    """The filter, with the number of the tender and of its group in place of the stand-in."""
     numbers = {_word(STAND_IN * sign): _word(tender * sign) for sign in (1, -1)}
     words = (steps[at : at + 4] for at in range(0, len(steps), 4))
     return b"".join(numbers.get(word, word) for word in words)
@@ -158,7 +158,7 @@ def _word(number: int) -> bytes:
 
 
 def go_first() -> None:
-    """Where memory runs out, a server is ended before whatever the user works with."""
+    """Have the kernel kill this server before the user's own programs when memory runs out."""
     try:
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write(FIRST_TO_GO)
@@ -174,7 +174,7 @@ def filter_calls(steps: bytes) -> None:
 
 
 def read_variables(descriptor: int) -> dict[bytes, bytes]:
-    """Names and values, each with a zero behind it: what stands in our arguments stands in everybody's `ps`."""
+    """Names and values, each ended by a zero byte; they come by a file because everybody's `ps` shows arguments."""
     with open(descriptor, "rb") as file:
         words = iter(file.read().split(b"\0"))
     return dict(zip(words, words, strict=False))
@@ -184,7 +184,7 @@ def read_variables(descriptor: int) -> dict[bytes, bytes]:
 
 
 def receive_pipes(descriptor: int) -> None:
-    """Input and output come through this socket, not by inheritance: who made the namespace stays, with all he has."""
+    """Take input and output from this socket. They are not inherited, as `unshare` would stay and hold them."""
     import _socket  # what stands above it takes as long to load as Python itself
 
     parcel = _socket.socket(fileno=descriptor)
@@ -196,10 +196,10 @@ def receive_pipes(descriptor: int) -> None:
 
 
 def stay_first() -> None:
-    """Returns in a child; stays as the first process of the namespace, which ends with that child.
+    """Fork: return in the child, and stay as the first process of the namespace, until the child ends.
 
-    A command must not be the first itself: what ends every other process does nothing to that one, be it SIGTERM or a
-    signal it sends to itself, and those whose parent is gone would wait for it to the end.
+    The command must not be the first process: signals such as SIGTERM do nothing to that one, not even its own, and
+    orphans would wait for it as zombies to the end.
     """
     command = os.fork()
     if command == 0:
@@ -216,9 +216,9 @@ def stay_first() -> None:
 
 
 def tend() -> None:
-    """Returns in a child; stays outside to end whatever that leaves behind, when it ends or when we are told to.
+    """Fork: return in the child, and stay outside to end what it leaves behind, when it ends or we are told to.
 
-    Those whose parent is gone become our children, wherever they have put themselves: so none of them is lost.
+    Orphans become our children, wherever they have put themselves, so none of them is lost.
     """
     signals = __import__("_signal")  # what stands above it takes half as long to load as Python itself
     libc.prctl(CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -249,7 +249,7 @@ def _ended() -> list[tuple[int, int]]:
 
 
 def _end_all() -> None:
-    """Children of those we end become ours in turn; one that makes others faster than that is left at the end."""
+    """Kill all children, and theirs, which become ours in turn. One that forks faster than that is left at the end."""
     for _ in range(MAX_ROUNDS):
         children = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _parent_of(pid) == os.getpid()]
         for pid in children:
@@ -273,7 +273,7 @@ def _parent_of(pid: int) -> int:
 
 
 def _let_go_of_pipes() -> None:
-    """Whoever waits for the end of the output of a command shall not wait for us."""
+    """Close our input and output, so that we do not hold those of the command open."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nothing, descriptor)
@@ -285,7 +285,7 @@ def _end_like(status: int) -> None:
 
 
 class LauncherOptions:
-    """The words before `--`, read; and the command behind it."""
+    """The parsed words before `--`, and the command behind it."""
 
     def __init__(self, words: list[str]) -> None:
         self.rules: Rules = {}
@@ -295,7 +295,7 @@ class LauncherOptions:
         self.tended = False
         self.first = False
         self.variables: dict[bytes, bytes] = {}
-        """What would steer our own loader, too."""
+        """Variables that would affect our own loader, too."""
         while words and words[0] != "--":
             self._take(words.pop(0), words)
         self.command = words[1:]
@@ -332,7 +332,7 @@ def main(words: list[str]) -> None:
 
 
 def become(options: LauncherOptions) -> None:
-    """Limit ourselves, for good, and become the command. Never returns."""
+    """Restrict ourselves and become the command. Never returns."""
     if options.version and os.getuid() == 0:
         give_up_powers()
     if options.tended:

@@ -1,4 +1,4 @@
-"""What was found to hold a child with, remembered until the next boot: to try it out takes longer than a start may."""
+"""Remembers which sandbox means work here, until the next boot: trying them out takes longer than a start may."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clawft.sandbox.probe import MAX_TASKS, Means, content_of, hard_limit, probe
 
 MAX_KEPT_BYTES = 64 * 1024
 SHAPE = 4
-"""Of what is remembered; counted up when the trials change."""
+"""Version of the remembered file; counted up when the trials change."""
 
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # a pipe is not waited for
 
@@ -27,7 +27,7 @@ class _Remembered(Struct, frozen=True):
 
 
 def means(folder: Path) -> Means:
-    """What was found since this machine was started; tried out now if nobody has."""
+    """The means found since this machine was booted; tried out now if there is no record."""
     return _means(str(folder / "sandbox.json"))
 
 
@@ -42,7 +42,7 @@ def _means(file: str) -> Means:
 
 
 def _kept(file: str) -> _Remembered | None:
-    """What an earlier start has written. None if others could have: it says what is put before every command."""
+    """The record of an earlier start; None if others could have written it, as it names what precedes every command."""
     try:
         descriptor = os.open(file, os.O_RDONLY | _AT_ONCE)
         try:
@@ -63,7 +63,7 @@ def _is_ours_alone(found: os.stat_result) -> bool:
 
 
 def _remember(file: str, what: _Remembered) -> None:
-    """Nothing depends on it: where it cannot be written the next start tries again."""
+    """Write the record. If that fails, the next start tries the means again."""
     temporary = f"{file}.{os.getpid()}"
     try:
         _make_private(Path(file).parent)
@@ -76,13 +76,13 @@ def _remember(file: str, what: _Remembered) -> None:
 
 
 def _make_private(folder: Path) -> None:
-    """The folder and the home it lies in, each closed to others from its first moment."""
+    """Make the folder and the home it lies in, closed to others from the first moment."""
     for each in (folder.parent, folder):
         each.mkdir(0o700, exist_ok=True)
 
 
 def _here() -> str:
-    """Another boot, namespace, user, bound, bubblewrap or shell: then it has to be tried again."""
+    """The state the record is valid for: boot, namespaces, user, limits, bubblewrap and shell."""
     program = which("bwrap") or ""
     stamps = map(_stamp_of, (program, pipes.SHELL))
     system = [*map(content_of, ("/proc/sys/kernel/random/boot_id", "/proc/self/attr/current"))]
@@ -98,7 +98,7 @@ def _stamp_of(program: str) -> str:
 
 
 def _user() -> list[str]:
-    """Who we are, and what bounds us: nobody may set higher ones than his own."""
+    """Our user id and hard limits, above which no limit can be set."""
     if sys.platform == "win32":
         return []
     return [str(os.getuid()), *(str(hard_limit(f"RLIMIT_{name}", MAX_TASKS)) for name in ("NOFILE", "NPROC"))]

@@ -1,6 +1,6 @@
-"""What one run of a server touched, read from the notes of strace. Pure.
+"""Reads from the output of strace what one run of a server touched. Pure.
 
-The run is held as `auto` holds it, so nothing is risked by looking: a write that was refused shows as one it wanted.
+The run is sandboxed as by `auto`, so observing it risks nothing: a refused write shows as one it wanted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from clawft.sandbox.bounds import expand
 
 CALLS = "%file,connect,sendto,sendmsg,sendmmsg"
 OPTIONS = ("-f", "-qq", "-xx", "-s", "1024", "-e", f"trace={CALLS}", "-e", "signal=none")
-"""All texts in hex: names may hold anything."""
+"""All strings in hex, as names may hold anything."""
 MAX_SEEN = 20_000
 """Paths of one kind that are remembered of a run."""
 
@@ -37,7 +37,7 @@ _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 
 
 class _Some(set[str]):
-    """No more than anybody reads."""
+    """A set of bounded size."""
 
     def add(self, element: str, /) -> None:
         if len(self) < MAX_SEEN:
@@ -49,21 +49,21 @@ class _Some(set[str]):
 
 
 class ObservedRun(Struct):
-    """What was touched, by absolute path, and who was called."""
+    """The absolute paths that were touched, and the hosts that were called."""
 
     read: set[str] = field(default_factory=_Some)
     wrote: set[str] = field(default_factory=_Some)
     missed: set[str] = field(default_factory=_Some)
-    """Looked for and not found: what is hidden looks like that."""
+    """Paths looked for and not found: hidden ones look like that."""
     names: set[str] = field(default_factory=_Some)
-    """Hosts whose addresses were asked for."""
+    """Host names that were looked up."""
     addresses: set[str] = field(default_factory=_Some)
     made: set[str] = field(default_factory=_Some)
-    """Folders it made, or wanted to; they count as written, too."""
+    """Folders it made, or tried to; they count as written, too."""
 
 
 def read_notes(lines: Iterable[str], command: str, cwd: str) -> ObservedRun:
-    """Whatever happened before `command` was run is the sandbox being built, and those who built it stay out."""
+    """What the command touched. All before its start is the sandbox being built, by processes that are ignored."""
     seen = ObservedRun()
     builders: set[str] = set()
     running = False
@@ -80,7 +80,7 @@ def read_notes(lines: Iterable[str], command: str, cwd: str) -> ObservedRun:
 
 
 def together(runs: Iterable[ObservedRun]) -> ObservedRun:
-    """What was touched in any of these."""
+    """All that was touched in any of these runs."""
     seen = ObservedRun()
     for each in runs:
         for name in ObservedRun.__struct_fields__:
@@ -145,9 +145,9 @@ def _whole(path: str, cwd: str) -> str:
 
 
 def question(packet: bytes) -> str:
-    """The name that a DNS packet asks for; nothing if it is none.
+    """The host name a DNS packet asks for; empty if it is no such packet.
 
-    Nobody asks for the name `127.0.0.1`, but a list of hosts with that in it opens this machine.
+    Addresses are refused: nobody looks up `127.0.0.1`, but in a list of hosts it would open this machine.
     """
     labels: list[str] = []
     at = 12

@@ -1,4 +1,4 @@
-"""Runs inside a cell without a network: opens a door to its own loopback, hands it out, then becomes the command.
+"""Runs inside a cell without a network: opens the proxy's socket on its loopback, hands it out, becomes the command.
 
     python -I -S opening.py DESCRIPTOR PORT COMMAND ARGS…
 

@@ -1,6 +1,7 @@
-"""Files a command was approved with, as they were when that was looked at. Between the look and the start somebody may
-put another in their place, so the command is given the bytes that were looked at, where the machine can do that; and
-when it has answered, each has to be untouched: from outside one sees which file it is, and when it was changed last.
+"""Files a command was approved with, as they were at the check.
+
+Between check and start somebody may replace them, so the command is given the bytes that were checked, if the machine
+can do that. Afterwards each file has to be untouched, by its identity and the time of its last change.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ MODE = 0o777
 
 class PinnedFile(Struct, frozen=True):
     path: str
-    """As it is named."""
+    """The path as the command names it."""
     stamp: str
     content: bytes | None = None
-    """What the command is to find there; None: whatever is there."""
+    """What the command finds there; None: whatever the file holds."""
     mode: int = 0
     place: str = ""
-    """Where it really lies."""
+    """The real path, without links."""
 
     @property
     def touched(self) -> bool:
-        """Is it another now, or was it one for a moment?"""
+        """Whether the file is another one now, or was for a moment."""
         return stamp(self.path) != self.stamp
 
     def without_content(self) -> PinnedFile:
-        """For those who look at it again, and live long."""
+        """Without the bytes, to check the file again later without holding them."""
         return replace(self, content=None)
 
 
@@ -38,7 +39,7 @@ def pinned(path: str, seen: os.stat_result, content: bytes | None) -> PinnedFile
 
 
 def stamp(path: str) -> str:
-    """A file from outside; the time of its last change of state cannot be set by whoever changes the file."""
+    """Identifies the state of a file. Its change time cannot be set by those who change the file."""
     try:
         return stamp_of(os.stat(path))
     except OSError:

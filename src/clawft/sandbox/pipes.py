@@ -1,4 +1,4 @@
-"""The input and output of a command, given to it behind a wall so that nobody else holds them. Pure.
+"""Passes a command its input and output so that no process around it holds them too. Pure.
 
 bubblewrap stays with what it starts, and keeps descriptors 0 to 2 open: a command that closes its output and lives on
 would not be noticed. It closes all others. So one line of shell puts the pipes among these before the wall is built,
@@ -12,49 +12,49 @@ from collections.abc import Collection, Sequence
 
 SHELL, ENV = "/bin/sh", "/usr/bin/env"
 LOWEST_OTHER = 10
-"""Shells know descriptors of one digit: whatever else is passed on stays above these."""
+"""The lowest number for other descriptors: shells know only those of one digit."""
 
 FIRST_TO_GO = 500
-"""What the kernel adds to the memory of a process, in thousandths of all there is, when it looks for one to end."""
+"""Added to the process's score, in thousandths of all memory, when the kernel looks for one to kill."""
 _AWAY = f'{{ echo {FIRST_TO_GO} >/proc/self/oom_score_adj; }} 2>/dev/null; exec "$@" 8<&0 9>&1 </dev/null >/dev/null'
 _BACK = 'exec "$@" <&8 8<&- >&9 9>&-'
 _NAME = "sandbox"
-"""What it calls itself when it complains."""
+"""The name in the shell's error messages."""
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-"""Shells drop a variable of any other name."""
+"""Shells drop variables with other names."""
 _OF_SHELLS = frozenset(
     "_ DIRSTACK EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GROUPS HISTCMD IFS LINENO OLDPWD OPTARG OPTERR OPTIND "
     "PIPESTATUS POSIXLY_CORRECT PPID PS1 PS2 PS4 PWD RANDOM SECONDS SHELLOPTS SHLVL SRANDOM UID".split()
 )
-"""What one shell or another sets by itself, or obeys; and all that begins with `BASH`."""
+"""Variables that some shell sets or obeys, besides all that begin with `BASH`."""
 
 
 def away() -> tuple[str, ...]:
-    """What to put before a wall."""
+    """The words to put before a wall."""
     return (SHELL, "-c", _AWAY, _NAME)
 
 
 def back(limits: Sequence[str], leaves: Sequence[str] = ()) -> tuple[str, ...]:
-    """What to put before a command behind it. `leaves`: what this shell adds to the environment, taken out again."""
+    """The words to put between the wall and the command. `leaves`: variables this shell adds, to remove again."""
     cleaned = (ENV, *(word for name in leaves for word in ("-u", name))) if leaves else ()
     return (SHELL, "-c", " && ".join((*limits, _BACK)), _NAME, *cleaned)
 
 
 def with_memory(back: Sequence[str], most: int) -> tuple[str, ...]:
-    """What `back` gives, with a bound in bytes on the memory of the command."""
+    """The words of `back` with a limit in bytes on the memory of the command."""
     shell, option, line, *rest = back
     return (shell, option, f"ulimit -d {most // 1024} && {line}", *rest)
 
 
 def limiting(files: tuple[int, int], tasks: int | None) -> list[str]:
-    """The limits as a shell sets them. Of processes they do not agree on the letter."""
+    """The shell code that sets the limits. Shells use different letters for the number of processes."""
     counted = [] if tasks is None else [f"{{ ulimit -p {tasks} 2>/dev/null || ulimit -u {tasks}; }}"]
     return ["ulimit -c 0", f"ulimit -Sn {files[0]}", f"ulimit -Hn {files[1]}", *counted]
 
 
 def are_kept(names: Collection[str]) -> bool:
-    """Whether these variables come through a shell as they are, and no others with them: some have to have a PATH."""
+    """Whether a shell passes on these variables unchanged and adds none: some shells set a PATH if there is none."""
     return "PATH" in names and not any(map(_is_odd, names))
 
 

@@ -1,4 +1,4 @@
-"""What this machine has to hold a child with. Tried out, never assumed.
+"""Finds out which sandbox means work on this machine, by trying them.
 
 A program that is installed may still be forbidden: Ubuntu's AppArmor does that to bubblewrap, containers to namespaces.
 """
@@ -22,11 +22,11 @@ from clawft.sandbox.bounds import ANY_HOST, Bounds, PathRule, is_within, may_be_
 TRIAL_SECONDS = 5.0
 OPEN_FILES = 1024
 MAX_OPEN_FILES = 4096
-"""A child may raise its own bound up to this."""
+"""The hard limit of a child's open files."""
 MAX_TASKS = 4096
-"""Processes and threads of a child and all it started; of everybody but root, to whom the kernel sets no bound."""
+"""Processes and threads of a child and all it started; the kernel sets root no such bound."""
 COUNTS_APART = (5, 14)
-"""Since this kernel the tasks of a namespace are counted by themselves, and not with all others of the user."""
+"""The kernel version from which tasks of a namespace are counted apart from the user's others."""
 SILENCE = 'sandbox = "off" silences this'
 INSTALLERS = {
     "apt-get": "apt-get install",
@@ -42,30 +42,30 @@ Level = Literal["bwrap", "landlock", "none"]
 
 
 class Means(Struct, frozen=True):
-    """What was found. Each tuple is what to put before a command; empty where that cannot be done."""
+    """The means that work. Each tuple holds the words to put before a command; empty if that cannot be done."""
 
     level: Level = "none"
     bwrap: str = ""
     sized: bool = False
-    """This bubblewrap bounds temporary folders."""
+    """This bubblewrap can bound temporary folders."""
     offline: bool = False
-    """It can also take the network away."""
+    """bubblewrap can also take the network away."""
     abi: int = 0
     """The version of Landlock."""
     limits: tuple[str, ...] = ()
-    """Bounds what a child may use."""
+    """Limits the resources of a child."""
     inner_limits: tuple[str, ...] = ()
-    """Bounds what a child behind a wall may use; there its processes can be counted as well."""
+    """Limits the resources of a child behind a wall, where its processes can be counted as well."""
     away: tuple[str, ...] = ()
-    """Puts input and output where the wall that follows does not hold them."""
+    """Moves input and output to where the wall does not hold them."""
     back: tuple[str, ...] = ()
-    """Behind it, puts them back, and sets the same limits."""
+    """Behind the wall, puts them back and sets the limits."""
     leash: tuple[str, ...] = ()
-    """Ends the child with us, even by SIGKILL, and lets it gain no privileges."""
+    """Has the kernel end the child with us, even after SIGKILL, and lets it gain no privileges."""
     alone: tuple[str, ...] = ()
-    """A namespace of processes, where Landlock has to do."""
+    """Makes a namespace of processes, for use with Landlock."""
     reason: str = ""
-    """Why it is not better."""
+    """Why the level is not better."""
 
     @property
     def name(self) -> str:
@@ -73,9 +73,9 @@ class Means(Struct, frozen=True):
 
 
 def which(program: str, folders: Sequence[str] | None = None) -> str | None:
-    """As `shutil.which`, which brings all that packs archives; in these folders, or those of our PATH.
+    """Like `shutil.which`, whose import is slow; searches these folders, or our PATH.
 
-    The folder we happen to be in has no say, be it by a folder of its own on the PATH.
+    Relative folders and those below the current one are ignored, see `outside_workspace`.
     """
     places = outside_workspace(os.get_exec_path() if folders is None else folders)
     paths = (os.path.join(folder, program) for folder in places)
@@ -83,9 +83,9 @@ def which(program: str, folders: Sequence[str] | None = None) -> str | None:
 
 
 def outside_workspace(folders: Iterable[str], workspace: str = "") -> list[str]:
-    """Those that do not lie in the workspace, by default the folder we are in: a project may have put programs there.
+    """The folders outside of the workspace (by default the current one), where a project may have put programs.
 
-    A workspace that is, or holds, the home folder holds programs of the user, too, and so all of them are left.
+    A workspace that is or holds the home folder holds programs of the user, too, so then all folders are left.
     """
     absolute = [folder for folder in folders if os.path.isabs(folder)]
     own = os.path.realpath(workspace or _where_we_are())
@@ -98,7 +98,7 @@ def _where_we_are() -> str:
     try:
         return os.getcwd()
     except FileNotFoundError:
-        return "/"  # it was removed, and has nothing any more
+        return "/"  # the current folder was removed, and holds nothing any more
 
 
 def _idle() -> str:
@@ -107,7 +107,7 @@ def _idle() -> str:
 
 
 def probe(*, bubblewrap: bool = True) -> Means:
-    """Best first. Without `bubblewrap`: as if it were not installed."""
+    """The best means that work; without `bubblewrap` as if it were not installed."""
     if sys.platform != "linux":
         return Means(reason=f"no sandbox is known for {sys.platform}; {SILENCE}")
     program = which("bwrap") if bubblewrap else None
@@ -115,7 +115,7 @@ def probe(*, bubblewrap: bool = True) -> Means:
 
 
 def _all_at_once(program: str | None) -> Means | None:
-    """On most machines all of it works, and one trial tells: each program starts the next. None if something fails."""
+    """Try everything in one trial, each program starting the next, as it mostly works; None if something fails."""
     limits, leash = _limiting(), _leashing()
     if program is None or not limits or not leash:
         return None
@@ -153,7 +153,7 @@ def _bubble(program: str | None) -> Means:
 
 
 def _try_bwrap(program: str, *, sized: bool, network: tuple[str, ...] = (ANY_HOST,)) -> str:
-    """What went wrong; nothing if it works."""
+    """What went wrong; empty if it works."""
     return _trial([*_enclosing(program, sized=sized, network=network), _idle()])
 
 
@@ -163,9 +163,9 @@ def _enclosing(program: str, *, sized: bool, network: tuple[str, ...]) -> tuple[
 
 
 def handing(before: Sequence[str], wall: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What carries input and output past a wall: the words before it and behind it.
+    """The words before and behind a wall that carry input and output past it.
 
-    Both are empty where the shell of this machine does more than that, or less.
+    Both are empty where the shell of this machine does not do exactly that.
     """
     limits, away = pipes.limiting(_files(), _tasks()), pipes.away()
     back = pipes.back(limits)
@@ -177,20 +177,20 @@ def handing(before: Sequence[str], wall: Sequence[str]) -> tuple[tuple[str, ...]
 
 
 def _left_by(argv: Sequence[str]) -> tuple[str, ...] | None:
-    """Variables that come out of a chain of programs and were not put in; None if it does not work as it should."""
+    """Variables that a chain of programs adds to the given ones; None if the chain does not work."""
     path = os.environ.get("PATH", os.defpath)
     wrong, said = _tried(argv, {"PATH": path})
-    found, given = set(said.splitlines()), {f"PATH={path}", "PWD=/"}  # bubblewrap says where it is
+    found, given = set(said.splitlines()), {f"PATH={path}", "PWD=/"}  # bubblewrap sets PWD
     return None if wrong or not given <= found else tuple(sorted(line.partition("=")[0] for line in found - given))
 
 
 def _trial(argv: Sequence[str]) -> str:
-    """What went wrong; nothing if it works."""
+    """What went wrong; empty if it works."""
     return _tried(argv)[0]
 
 
 def _tried(argv: Sequence[str], env: Mapping[str, str] | None = None) -> tuple[str, str]:
-    """What went wrong, and what it said."""
+    """What went wrong, and the output."""
     try:
         ran = subprocess.run(
             argv, capture_output=True, timeout=TRIAL_SECONDS, check=False, stdin=subprocess.DEVNULL, env=env
@@ -203,14 +203,14 @@ def _tried(argv: Sequence[str], env: Mapping[str, str] | None = None) -> tuple[s
 
 
 def _installing() -> str:
-    """What to type, where we know it."""
+    """The command that installs bubblewrap, where we know it."""
     command = next((command for program, command in INSTALLERS.items() if which(program)), "")
     before = "" if os.getuid() == 0 else "sudo "
     return f"run: {before}{command} bubblewrap" if command else "install it"
 
 
 def content_of(file: str) -> str:
-    """Of a small file of the kernel's; nothing if it is not there."""
+    """The content of a small kernel file; empty if it is missing."""
     try:
         return Path(file).read_text().strip("\0\n ")
     except OSError:
@@ -226,7 +226,7 @@ def _explain(program: str, words: str) -> str:
 
 
 def _landlock() -> int:
-    from clawft.sandbox import landlock  # brings ctypes; only where there is no bubblewrap
+    from clawft.sandbox import landlock  # imports ctypes; only where bubblewrap is missing
 
     return landlock.abi()
 
@@ -236,7 +236,7 @@ def _if_it_works(prefix: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _limiting() -> tuple[str, ...]:
-    """No core files, and no more open files than anybody needs."""
+    """Forbids core files and bounds the open files."""
     program = which("prlimit")
     if program is None:
         return ()
@@ -250,32 +250,32 @@ def _inner_limits(limits: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _files() -> tuple[int, int]:
-    """How many it may have open, and up to how many it may raise that."""
+    """The soft and hard limits of open files."""
     hard = hard_limit("RLIMIT_NOFILE", MAX_OPEN_FILES)
     return min(OPEN_FILES, hard), hard
 
 
 def _tasks() -> int | None:
-    """How many there may be behind a wall; None where those outside would be counted with them."""
+    """The limit of tasks behind a wall; None where those outside are counted with them."""
     return hard_limit("RLIMIT_NPROC", MAX_TASKS) if _kernel() >= COUNTS_APART else None
 
 
 def tasks_among_all() -> int:
-    """How many there may be of a user, where all of his are counted: as many as now, and those of one child."""
+    """The limit of tasks where all of the user are counted: as many as there are now, and those of one child."""
     _, _, everybody = content_of(LOAD).rpartition("/")  # of all users: to count his own would take longer than a start
     now = everybody.partition(" ")[0]
     return hard_limit("RLIMIT_NPROC", (int(now) if now.isdecimal() else MAX_TASKS) + MAX_TASKS)
 
 
 def _kernel() -> tuple[int, ...]:
-    """Its version; nothing where it is not told in numbers."""
+    """The kernel version; empty if it is not numeric."""
     major, _, rest = os.uname().release.partition(".")
     minor = rest.partition(".")[0].partition("-")[0]
     return (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else ()
 
 
 def hard_limit(name: str, wanted: int) -> int:
-    """As much as is wanted and may be set."""
+    """The wanted limit, or the highest that may be set."""
     import resource  # not everywhere
 
     _, most = resource.getrlimit(getattr(resource, name))
@@ -284,9 +284,9 @@ def hard_limit(name: str, wanted: int) -> int:
 
 @lru_cache(maxsize=4)
 def memory_limit(size: int) -> tuple[str, ...]:
-    """What to put before a command so that it, and each it starts, takes no more than that; mapped files do not count.
+    """The words before a command that limit its memory, and that of each child; mapped files do not count.
 
-    Nothing where that cannot be done. Set from outside it would come too late for what is taken in the first moment.
+    Empty where that cannot be done. Set from outside, the limit would come too late for the first moments.
     """
     program = which("prlimit") if size and sys.platform == "linux" else None
     return () if program is None else (program, f"--data={hard_limit('RLIMIT_DATA', size)}", "--")
@@ -294,7 +294,7 @@ def memory_limit(size: int) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def leash() -> tuple[str, ...]:
-    """What to put before a command so that the kernel ends it with us, and it gains no privileges.
+    """The words before a command that have the kernel end it with us and let it gain no privileges.
 
     Setting that between fork and exec in Python is not safe once there are threads, so a small program does it.
     """
@@ -308,7 +308,7 @@ def _leashing() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def tether() -> tuple[str, ...]:
-    """What ends a command of the user's own with us. It may gain privileges: some keepers of secrets do."""
+    """Like `leash`, for the user's own commands, which may gain privileges: some keepers of secrets do."""
     return tuple(word for word in leash() if word != "--no-new-privs")
 
 

@@ -1,4 +1,4 @@
-"""Where a program lies: the folders it cannot run without, wherever they are hidden otherwise.
+"""Finds the folders a program cannot run without, so that they stay open in its sandbox.
 
 A program is often a link to a script that names its interpreter, which is a link again. Each hop is followed, within
 bounds; of `…/bin/name` the folder above `bin` is meant, because libraries lie beside it.
@@ -20,9 +20,9 @@ PROGRAM_FOLDERS = ("bin", "sbin", "Scripts", ".bin", "libexec")
 def folders_of(
     argv: Sequence[str], home: str, cwd: str, workspace: str = ""
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Where the program and the scripts it is given lie; and the folders its arguments name.
+    """The folders of the program and of the scripts it is given; and the folders its arguments name.
 
-    A link in the workspace that leads out of it names nothing: a server may have put it there.
+    A link in the workspace that leads out of it is ignored: a server may have made it.
     """
     program = [place for file, folder in hops(argv[0]) for place in _install(file, folder, home)]
     paths = [path for argument in argv[1:] if (path := _path_in(argument, cwd, workspace))]
@@ -32,7 +32,7 @@ def folders_of(
 
 
 def hops(file: str) -> Iterator[tuple[str, str]]:
-    """The file, what it links to, the interpreter it names, and so on; each with the folder it really lies in."""
+    """The file, what it links to, the interpreter it names, and so on, each with its real folder."""
     waiting, seen = [file], set[str]()
     while waiting and len(seen) < MAX_HOPS:
         path = waiting.pop()
@@ -53,13 +53,13 @@ def _link(path: str, folder: str) -> str:
 
 def _interpreter(path: str) -> list[str]:
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # a pipe is not waited for
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # a pipe would block
             first = file.read(FIRST_LINE).partition(b"\n")[0]
     except OSError:
         return []
     words = os.fsdecode(first.removeprefix(b"#!")).split() if first.startswith(b"#!") else []
     if len(words) > 1 and os.path.basename(words[0]) == "env":
-        import shutil  # only for those that leave it to the PATH
+        import shutil  # only for scripts that find their interpreter by PATH
 
         named = next((word for word in words[1:] if not word.startswith("-") and "=" not in word), "")
         return [found] if (found := shutil.which(named)) else []
@@ -74,23 +74,23 @@ def _install(file: str, folder: str, home: str) -> Iterable[str]:
 
 
 def _path_in(argument: str, cwd: str, workspace: str) -> str:
-    """A path among the arguments, `--folder=/path` too."""
+    """The path in an argument, also in `--folder=/path`; empty if there is none."""
     path = argument.partition("=")[2] if argument.startswith("--") and "=" in argument else argument
     if os.sep not in path or "://" in path:
         return ""
     whole = os.path.join(cwd, path)
-    real = os.path.realpath(whole)  # once: somebody may put a link there meanwhile
+    real = os.path.realpath(whole)  # resolved once: somebody may put a link there meanwhile
     return "" if leads_out(whole, real, workspace) else real
 
 
 def leads_out(path: str, real: str, workspace: str) -> bool:
-    """It looks as if it lay in the workspace, and does not."""
+    """Whether the path seems to lie in the workspace, but a link leads out of it."""
     seems = bool(workspace) and is_within(os.path.normpath(path), workspace)
     return seems and not is_within(real, workspace)
 
 
 def _beside(file: str, home: str) -> tuple[str, ...]:
-    """A script needs what lies beside it, but not all of a shared folder; one of npm's all packages it may load."""
+    """What a script needs beside it: its folder, if that may be opened; for one of npm all packages."""
     above, packages, _ = file.partition(f"/{PACKAGES}/")
     folder = f"{above}/{PACKAGES}" if packages else os.path.dirname(file)
     return (folder,) if may_be_opened(folder, home) and folder not in TEMPORARY else (file,)

@@ -1,4 +1,4 @@
-"""The table that would allow a server what it did in one run, and what is better not allowed. Pure."""
+"""Proposes a sandbox table that would allow a server what it did in observed runs, leaving out what is risky. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from clawft.sandbox.home_places import holds_programs, is_shared, runs_later
 from clawft.sandbox.observed_run import ObservedRun
 
 MAX_NAMED = 100
-"""Paths of one kind that a proposal lists; more of them are no table but the wish for `auto`."""
+"""Paths of one kind in a proposal; a server that needs more needs `auto`."""
 MAX_TOLD = 10
 
 
@@ -37,14 +37,14 @@ class Proposal(Struct, frozen=True):
     table: SandboxTable
     notes: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
-    """What of the table it writes to as a folder, absolute: one that is not there yet has to be made."""
+    """Absolute paths in the table that are written as folders: those that are missing have to be made."""
 
 
 def propose(seen: ObservedRun, around: FoldersAround, real: RealPath = as_it_is) -> Proposal:
-    """What it used of the home folder and the workspace, and wrote anywhere.
+    """What the server used of the home folder and the workspace, and what it wrote anywhere.
 
-    A server may have touched things to have them proposed: what is a secret, decides what runs later, or is not its
-    own alone is told and never proposed. `real`: where a path leads, for a link opens what it leads to.
+    A server may have touched things to get them proposed: secrets, what decides what runs later, and what others share
+    is reported and never proposed. `real`: resolves links, as opening a link opens its target.
     """
     wrote = {_unit(path, around) for path in seen.wrote if _counts(path, around, writing=True)}
     read = {_unit(path, around) for path in seen.read if _counts(path, around, writing=False)}
@@ -70,7 +70,7 @@ def _outermost(paths: set[str]) -> set[str]:
 
 
 def _is_below_any(path: str, folders: set[str]) -> bool:
-    """In a few steps, however many there are: a server may have touched thousands to keep us busy."""
+    """Walks up the path, so that thousands of folders cost no more: a server may have made so many to keep us busy."""
     while path != "/":
         path = path.rpartition("/")[0] or "/"
         if path in folders:
@@ -102,7 +102,7 @@ def _not_proposed(
 
 
 def _refused(unit: str, around: FoldersAround, real: RealPath, *, writing: bool) -> str:
-    """Why it is not proposed; nothing if it is."""
+    """Why the path is not proposed; empty if it is."""
     places = dict.fromkeys((unit, real(unit)))
     return next(filter(None, (_wrong_with(place, around, writing=writing) for place in places)), "")
 
@@ -129,7 +129,7 @@ def _is_of_others(unit: str, around: FoldersAround) -> bool:
 
 
 def _counts(path: str, around: FoldersAround, *, writing: bool) -> bool:
-    """Whether a table has to name it: what is open to every server needs no name."""
+    """Whether the table has to name this path: not if it is open to every server, or a secret."""
     if _secret(path, around) or is_within(path, around.own):
         return False
     if _in_workspace(path, around):
@@ -140,7 +140,7 @@ def _counts(path: str, around: FoldersAround, *, writing: bool) -> bool:
 
 
 def _in_workspace(path: str, around: FoldersAround) -> bool:
-    """One that holds the home folder is not named as a whole."""
+    """Whether the path is in the workspace; never, if that holds the home folder."""
     return may_be_opened(around.workspace, around.home) and is_within(path, around.workspace)
 
 
@@ -152,7 +152,7 @@ def _secret(path: str, around: FoldersAround) -> str:
 
 
 def _unit(path: str, around: FoldersAround) -> str:
-    """What to name: the workspace as one; in the home folder a program's own folder; else the folder of the file."""
+    """What the table names: the workspace, a program's own folder in the home folder, or else the file's folder."""
     if _in_workspace(path, around):
         return around.workspace
     parts = PurePosixPath(path).parts

@@ -1,7 +1,7 @@
-"""A filter for system calls that no server needs and that have broken sandboxes, as the bytes the kernel takes. Pure.
+"""Builds a seccomp filter against system calls that no server needs and that have broken sandboxes. Pure.
 
-It refuses with EPERM, so that whoever tries sees an error and nothing dies. Where the processor is not one of these
-two there is no filter; calls of another architecture (32 bit) are refused as a whole.
+It refuses with EPERM, so that the caller sees an error and is not killed. On processors other than these two there is
+no filter; calls of another architecture (32 bit) are all refused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from msgspec import Struct
 
 class Machine(Struct, frozen=True):
     audit: int
-    """How the kernel calls the architecture."""
+    """The kernel's number of the architecture."""
     calls: Mapping[str, int]
 
 
@@ -54,33 +54,33 @@ MACHINES: Mapping[str, Machine] = {"x86_64": X86, "aarch64": ARM}
 
 NEVER = ("acct add_key bpf delete_module finit_module init_module io_uring_setup kexec_file_load kexec_load keyctl "
          "open_by_handle_at perf_event_open reboot request_key swapon userfaultfd").split()  # fmt: skip
-"""`io_uring_setup`: what is asked for there no filter sees."""
+"""`io_uring_setup`: no filter sees the requests made by it."""
 
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 NETWORK = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)
-"""Others, such as those to the host of a virtual machine, know no namespaces."""
+"""Other families, such as the one to the host of a virtual machine, ignore namespaces."""
 
 AT_SOMEBODY: Mapping[str, int] = {
     "kill": 0, "tkill": 0, "tgkill": 0, "rt_sigqueueinfo": 0, "rt_tgsigqueueinfo": 0, "pidfd_open": 0,
     "sched_setaffinity": 0, "sched_setattr": 0, "sched_setparam": 0, "sched_setscheduler": 0, "setpriority": 1,
     "ioprio_set": 1,
 }  # fmt: skip
-"""Calls that do something to a process, and which argument names it."""
+"""Calls that signal or change a process, and which argument names it."""
 AT_ALL_OF_A_USER: Mapping[str, int] = {"setpriority": 2, "ioprio_set": 3}
-"""Calls that do it to everybody of one user if this is their first argument."""
+"""Calls that do so to all processes of a user if this is their first argument."""
 INTO_SOMEBODY: Mapping[str, int] = {"ptrace": 1, "process_vm_readv": 0, "process_vm_writev": 0}
-"""Calls that look into a process, or change it, and which argument names it."""
+"""Calls that read or change a process's memory, and which argument names it."""
 MAKING_NAMESPACES: Mapping[str, int] = {"unshare": 0, "clone": 0}
-"""Calls that make namespaces, and which argument says of what."""
+"""Calls that make namespaces, and which argument holds the flags."""
 OF_MOUNTS = 0x00020000
 THE_FIRST = 1
 EVERYBODY = -1
 ITSELF = 0
 TENDER = 0x7FFFFFFF
-"""Whoever stays outside to end what a child leaves behind: its launcher puts the number here. Nobody has this one."""
+"""Stands for the process that tends a child, whose number its launcher puts here. No process has this number."""
 
 OPENS = {"open": 1, "openat": 2}
-"""Calls that open a file, and which argument says how."""
+"""Calls that open a file, and which argument holds the flags."""
 WRITES, READS_AND_WRITES, HOW, EMPTIES = 1, 2, 3, 0o1000
 
 Jump = Literal["next", "skip", "allow", "refuse"]
@@ -88,9 +88,9 @@ Jump = Literal["next", "skip", "allow", "refuse"]
 _LOAD, _EQUAL, _RETURN, _AT_LEAST, _HAS, _KEEP = 0x20, 0x15, 0x06, 0x35, 0x45, 0x54
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _ARGUMENT_BYTES = 0, 4, 16, 8
 _ALLOW, _REFUSE, _UNKNOWN = 0x7FFF0000, 0x00050001, 0x00050026
-"""Refused with EPERM, or with ENOSYS, as by a kernel that does not know the call: then a library takes an older one."""
+"""Refuse with EPERM; or with ENOSYS, like a kernel without the call, so that libraries use an older one."""
 _X32 = 0x40000000
-"""Numbers from here on are 32-bit calls in 64-bit clothes."""
+"""Call numbers of the x32 ABI begin here."""
 
 
 class Step(Struct, frozen=True):
@@ -101,7 +101,7 @@ class Step(Struct, frozen=True):
 
 
 Block = Sequence[Step]
-"""Steps that belong together: `skip` leads behind the last of them."""
+"""Steps that belong together: `skip` jumps behind the last of them."""
 
 
 @cache
@@ -114,13 +114,14 @@ def program(
     spared: tuple[int, ...] = (),
     emptying: bool = True,
 ) -> bytes:
-    """The filter for this processor; empty where it is not known. Without `network` only local sockets are made, and
-    none without `local` either; pairs of them always are.
+    """The filter for this processor; empty if it is not known.
 
-    `walled`: nobody gets into the first process of its namespace, which is the wall's; and nobody has mounts of their
-    own, where those of the wall could be taken away.
-    `spared`: processes, and groups by their negative number, that nothing may be done to; for those who can see them.
-    Without `emptying` a file is emptied only by whoever may write to it: at first Landlock did not look at that.
+    Without `network` only local sockets can be made, and none without `local` either; socket pairs always can.
+
+    `walled`: no access to the first process of the namespace, which is the wall's, and no own mounts, by which those of
+    the wall could be removed. `spared`: processes, and groups by their negative number, that cannot be signalled or
+    changed. Without `emptying` a file is truncated only by opening it for writing: at first Landlock did not control
+    that.
     """
     known = MACHINES.get(machine)
     if known is None:
@@ -135,7 +136,7 @@ def program(
 
 
 def _head(machine: Machine) -> Block:
-    """Only calls of this architecture go on."""
+    """Refuse calls of other architectures."""
     return (
         Step(_LOAD, _ARCHITECTURE),
         Step(_EQUAL, machine.audit, no="refuse"),
@@ -150,7 +151,7 @@ def _keeping_out_of_the_first(machine: Machine) -> Iterable[Block]:
 
 
 def _keeping_the_mounts(machine: Machine) -> Iterable[Block]:
-    """What is mounted somewhere cannot be moved away, but only there. What `clone3` is told no filter sees."""
+    """Refuse mount namespaces, where the wall's mounts could be moved; no filter sees the flags of `clone3`."""
     for name, argument in MAKING_NAMESPACES.items():
         yield _about(machine.calls[name], argument, Step(_HAS, OF_MOUNTS, yes="refuse"))
     yield [Step(_EQUAL, machine.calls["setns"], yes="refuse")]
@@ -158,7 +159,7 @@ def _keeping_the_mounts(machine: Machine) -> Iterable[Block]:
 
 
 def _sparing(machine: Machine, spared: Sequence[int]) -> Iterable[Block]:
-    """A folder in `/proc` names a process as well as its number does, and no filter sees which."""
+    """Refuse calls on these processes. `pidfd_send_signal` is refused, as no filter sees which process it names."""
     yield [Step(_EQUAL, machine.calls["pidfd_send_signal"], yes="refuse")]
     named = dict.fromkeys((*spared, *map(abs, spared), EVERYBODY))
     for name, argument in AT_SOMEBODY.items():
@@ -172,7 +173,7 @@ def _sparing(machine: Machine, spared: Sequence[int]) -> Iterable[Block]:
 
 
 def _not_emptying(machine: Machine) -> Iterable[Block]:
-    """By its path, or by opening it for anything but writing. What `openat2` is told no filter sees."""
+    """Refuse truncating by path, or while opening for anything but writing. No filter sees the flags of `openat2`."""
     yield from ([Step(_EQUAL, machine.calls[name], yes="refuse")] for name in ("truncate", "openat2"))
     for name, argument in OPENS.items():
         if name in machine.calls:
@@ -182,7 +183,7 @@ def _not_emptying(machine: Machine) -> Iterable[Block]:
 
 
 def _only(call: int, argument: int, allowed: Sequence[int]) -> Block:
-    """A call with one of these as its argument, and with no other."""
+    """Allow a call only with one of these as its argument."""
     return _about(call, argument, *(Step(_EQUAL, each, yes="allow") for each in allowed), Step(_RETURN, _REFUSE))
 
 

@@ -1,6 +1,6 @@
-"""Rules as this disk has them: one about nothing is left out, and of a link what it leads to is meant.
+"""Resolves rules against this disk: rules for missing paths are dropped, and links replaced by their targets.
 
-A link in the workspace opens nothing: a server may have put it there for its next start.
+Links in the workspace open nothing: a server may have made them for its next start.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from functools import cache
 from clawft.sandbox.bounds import PathAccess, PathRule, around_it, by_depth, is_within
 
 WORTH_LISTING = 5
-"""From this many paths in one folder on it is cheaper to list the folder than to look for each."""
+"""From so many paths in one folder on, listing the folder is cheaper than looking at each."""
 
 
 def present_in(folder: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Those of these names below a folder that are there. Most are told by the folder's own list not to be."""
+    """The names that exist below a folder. For most of them the folder's listing is enough to tell."""
     listed = _names_in(folder)
     likely = [name for name in names if listed is None or name.partition("/")[0] in listed]
     found = set(_present(f"{folder}/{name}" for name in likely))
@@ -25,10 +25,10 @@ def present_in(folder: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def settled(rules: Sequence[PathRule], workspace: str) -> list[PathRule]:
-    """Shallow before deep, as they came. Where a link and something else are the same, hiding counts."""
+    """The resolved rules, from shallow to deep. Where a link and another path meet, hiding counts."""
     said: dict[str, PathAccess] = {rule.path: rule.access for rule in rules}
     found: dict[str, PathAccess] = {}
-    real_folder = cache(_without_links)  # most rules are about the same few
+    real_folder = cache(_without_links)  # most rules are in the same few folders
     for path in _present(said):
         for place in _meant(path, _real(path, real_folder), workspace, said):
             if found.get(place) != "hide":
@@ -37,7 +37,7 @@ def settled(rules: Sequence[PathRule], workspace: str) -> list[PathRule]:
 
 
 def _present(paths: Iterable[str]) -> list[str]:
-    """Those that are there, be it as links that lead nowhere."""
+    """The paths that exist, also as broken links."""
     folders = {path: path.rpartition("/")[0] or "/" for path in paths}
     many = [folder for folder, count in Counter(folders.values()).items() if count >= WORTH_LISTING]
     listed = {folder: _names_in(folder) for folder in many}
@@ -45,7 +45,7 @@ def _present(paths: Iterable[str]) -> list[str]:
 
 
 def _names_in(folder: str) -> set[str] | None:
-    """None: it may be entered, but not listed."""
+    """The names in a folder; None if it cannot be listed."""
     try:
         return set(os.listdir(folder))
     except (FileNotFoundError, NotADirectoryError):
@@ -63,7 +63,7 @@ def _without_links(path: str) -> str:
 
 
 def _real(path: str, real_folder: Callable[[str], str]) -> str:
-    """As `realpath`, which would look at the same folders again and again."""
+    """Like `realpath`, with the folder's real path cached."""
     if path == "/" or os.path.islink(path):
         return _without_links(path)
     folder, _, name = path.rpartition("/")
@@ -71,7 +71,7 @@ def _real(path: str, real_folder: Callable[[str], str]) -> str:
 
 
 def _meant(path: str, real: str, workspace: str, said: Mapping[str, PathAccess]) -> tuple[str, ...]:
-    """Where a rule about a path counts; nowhere if it is a link that is not to be followed."""
+    """The places a rule about a path applies to; none if it is a link that must not be followed."""
     if real == path:
         return () if os.path.islink(path) else (real,)  # a link to itself
     if said[path] in ("hide", "empty"):
@@ -83,5 +83,5 @@ def _meant(path: str, real: str, workspace: str, said: Mapping[str, PathAccess])
 
 
 def _staying(path: str, said: Mapping[str, PathAccess]) -> PathAccess:
-    """What is bound to its own place cannot be moved; a file there is bound for reading."""
+    """The access by which a place is mounted on itself, so that it cannot be moved; files are mounted for reading."""
     return "write" if os.path.isdir(path) and around_it(path, said) == "write" else "read"

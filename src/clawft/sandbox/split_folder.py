@@ -1,8 +1,8 @@
-"""A folder with secrets in it, taken apart: each of its other entries is put into an empty one, and nothing else.
+"""Rebuilds a folder with secrets in it as an empty one that holds each of its other entries.
 
-What covers a file is gone as soon as somebody outside puts another file in its place, as shells do with their
-histories and git with its credentials; and nothing covers what is made later. A server runs for days, and would only
-have to wait. Of a folder that was taken apart it sees what was there when it started.
+Covering a secret file is not enough: the cover is gone when somebody outside replaces the file, as shells do with their
+histories and git with its credentials; and nothing covers files made later. A server runs for days and could wait. Of a
+rebuilt folder it sees what was there when it started.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from clawft.sandbox.bounds import PathAccess, PathRule, around_it, by_depth, is_within
 
 SETTINGS = "/etc"
-"""Is never taken apart: what changes there, such as the addresses of name servers, a server has to see."""
+"""Never rebuilt: a server has to see changes there, such as the addresses of name servers."""
 MAX_ENTRIES = 128
-"""Of one folder: bubblewrap takes longer for each, 15 ms for 60 of them. Secrets in a larger one are covered only."""
+"""Entries of a folder, as bubblewrap takes 15 ms for 60 of them. In a larger one secrets are only covered."""
 
 
 def taken_apart(rules: Sequence[PathRule], home: str) -> list[PathRule]:
-    """Rules that are settled, with the home folder and those around hidden files taken apart where they may be read."""
+    """Settled rules, with the home folder, and readable folders around hidden files, rebuilt entry by entry."""
     said: dict[str, PathAccess] = {rule.path: rule.access for rule in rules}
     files = (rule.path for rule in rules if rule.access == "hide" and not os.path.isdir(rule.path))
     around = {folder for file in files if not is_within(folder := os.path.dirname(file), SETTINGS)}
@@ -36,7 +36,7 @@ def _access(folder: str, said: dict[str, PathAccess]) -> PathAccess:
 
 
 def _entries(folder: str) -> Iterator[tuple[str, PathAccess]]:
-    """Files, folders and links; sockets of other programs are none of them."""
+    """The files, folders and links in a folder; not the sockets of other programs."""
     try:
         with os.scandir(folder) as found:
             for entry in found:
@@ -49,7 +49,7 @@ def _entries(folder: str) -> Iterator[tuple[str, PathAccess]]:
 
 
 def _rule(path: str, said: dict[str, PathAccess]) -> PathRule | None:
-    """Of a folder that is hidden in what is hidden its name is left, so that it looks as if it were empty."""
+    """The rule for an entry; a hidden folder inside a hidden one appears as an empty folder."""
     if said[path] != "hide" or path == "/" or around_it(path, said) != "hide":
         return PathRule(path, said[path])
     return PathRule(path, "bare") if os.path.isdir(path) else None

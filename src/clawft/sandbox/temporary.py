@@ -1,7 +1,7 @@
-"""Private temporary folders, where no namespace gives a child one of its own.
+"""Private temporary folders for children that have no namespace of their own.
 
-All of one weft lie in one folder, locked for as long as that weft lives. What was left by one that was killed is not
-locked any more, and removed by the next.
+All of one weft lie in one folder, which is locked as long as that weft lives. Folders of a killed weft are unlocked,
+and removed by the next one.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from clawft.sandbox.removal import remove
 
 PREFIX = "weft."
 MIN_AGE_SECONDS = 60.0
-"""Of a folder that is removed: between its making and its lock there is a moment."""
+"""Minimum age of a folder that is removed: it is not locked in the moment after it is made."""
 MAX_SWEPT = 100
-"""Folders of others that one weft removes."""
+"""How many abandoned folders one weft removes."""
 
 
 def private_folder() -> str:
-    """For one child; removed by whoever started it."""
+    """A folder for one child, which its starter removes."""
     return tempfile.mkdtemp(dir=_ours())
 
 
@@ -33,14 +33,14 @@ def private_folder() -> str:
 def _ours() -> str:
     base = os.path.realpath(tempfile.gettempdir())
     folder = tempfile.mkdtemp(prefix=PREFIX, dir=base)
-    _lock(folder)  # held to our end, however that comes
+    _lock(folder)  # held until we end
     atexit.register(_remove_if_empty, folder)
     Thread(target=sweep, args=(base,), name="sweep", daemon=True).start()
     return folder
 
 
 def sweep(base: str) -> None:
-    """Remove what nobody holds any more."""
+    """Remove folders whose lock is free."""
     try:
         with os.scandir(base) as found:
             old = [entry.path for entry in found if entry.name.startswith(PREFIX) and _is_old(entry)]
@@ -54,7 +54,7 @@ def sweep(base: str) -> None:
 
 
 def _is_old(entry: os.DirEntry[str]) -> bool:
-    """A folder of ours: anybody may put something else there under such a name."""
+    """Whether this is an old folder of ours: others may put anything there under such a name."""
     try:
         seen = entry.stat(follow_symlinks=False)
     except OSError:
@@ -64,7 +64,7 @@ def _is_old(entry: os.DirEntry[str]) -> bool:
 
 
 def _lock(folder: str) -> int | None:
-    """A descriptor that holds it; None if somebody else does, or it is gone."""
+    """A descriptor that holds the lock; None if another process does, or the folder is gone."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:

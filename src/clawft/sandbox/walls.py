@@ -1,8 +1,8 @@
-"""Do the walls of a cell stand where they were meant to? Looked at when they are built, before the command is let in.
+"""Checks that the mounts of a cell are the intended files, before the command may run.
 
-bubblewrap is told of places by their paths, and follows links. Whoever may write to a folder can put a link in place of
-what lies there, between our look and its own: then what is opened, or closed, is another place. So what we meant is
-noted, and has to be what is there: the same file, at this very path, with no link on the way.
+bubblewrap takes paths and follows links. Between our look and its own, others who may write to a folder can put a link
+in place of an entry, so that another place is opened or closed. So each intended file is noted, and must be what is
+mounted: the same file, at this very path, with no link on the way.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from clawft.errors import SpawnFailed
 from clawft.sandbox.bounds import Bounds, PathAccess, is_within
 
 BUILD_SECONDS = 10.0
-"""How long it may take to build them."""
+"""How long bubblewrap may take to build the mounts."""
 FIRST_LOOK_SECONDS, POLL_SECONDS = 0.002, 0.0005
-"""Nobody tells when they are built. Before the first look they hardly are; each costs a tenth of a millisecond."""
+"""Polling, as nothing reports that they are built: a look takes a tenth of a millisecond."""
 _PID = rb'"child-pid": *([0-9]+)'
 _ESCAPED = rb"\\([0-7]{3})"
 _LAST, _UNFINISHED = b" /proc/1/mem ", b" /newroot"
-"""Mount points that all our cells have in the end, and that none has any more."""
+"""Mount points that every finished cell has, and that none has any more."""
 _ENDED = (errno.ENOENT, errno.ESRCH, errno.EINVAL)
-"""What is heard of a process that is gone, or about to be."""
+"""Errors from a process that is gone, or about to be."""
 _OURS: tuple[PathAccess, ...] = ("read", "write")
 _NOT_OURS: tuple[PathAccess, ...] = ("hide", "empty")
 
 
 class Wall(Struct, frozen=True):
-    """What was meant by a rule, as it was when it was decided."""
+    """The file a rule is for, as it was when the rule was decided."""
 
     path: str
     access: PathAccess
     device: int
     file: int
     read_only: bool
-    """Was it so before any rule?"""
+    """Whether it was read-only before any rule."""
 
     def wrong_in(self, root: str) -> str:
-        """Why it is not what is mounted there, seen from this root; empty if it is."""
+        """Why the mount seen from this root is not the intended file; empty if it is."""
         try:
             seen = look(self.path, root)
         except OSError as gone:
@@ -62,7 +62,7 @@ class Wall(Struct, frozen=True):
 
 
 def look(path: str, root: str = "") -> Wall | None:
-    """What is at this path; None if a link is on the way, or in its place. Raises OSError if nothing is there."""
+    """The file at this path; None if a link is on the way or in its place. Raises OSError if there is none."""
     descriptor = os.open(root + path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         seen, place = os.fstat(descriptor), os.fstatvfs(descriptor)
@@ -74,9 +74,9 @@ def look(path: str, root: str = "") -> Wall | None:
 
 
 def walls_of(bounds: Bounds, given: Iterable[str] = ()) -> tuple[Wall, ...]:
-    """Of all rules about places where somebody else may put something. `given` is put there by us.
+    """The intended files of all rules about places others may change; `given` are put there by us.
 
-    Raises SpawnFailed if somebody does so just now.
+    Raises SpawnFailed if one is changed just now.
     """
     writable = {bounds.workspace, *(rule.path for rule in bounds.rules if rule.access == "write")} - {"", "/"}
     kept = {*given}
@@ -110,17 +110,17 @@ def moved(why: str) -> SpawnFailed:
 
 
 class Gate:
-    """Where a command waits until its walls were looked at."""
+    """Holds a command back until its walls were checked."""
 
     def __init__(self, walls: Sequence[Wall]) -> None:
         self._walls = walls
         self._told, told = os.pipe()
         waits, self._opens = os.pipe()
         self.descriptors = told, waits
-        """For bubblewrap: where it tells of its child, and where that waits."""
+        """For bubblewrap: where it reports its child, and where the child waits."""
 
     def wrong(self) -> str:
-        """Why nobody may be let in; empty if they may, or if there is nobody any more. Takes some milliseconds."""
+        """Why the command may not run; empty if it may, or has ended already. Takes some milliseconds."""
         with open(self._told, "rb", buffering=0) as told:
             found = re.search(_PID, _first_object(told))
         if found is None:
@@ -146,17 +146,17 @@ class Gate:
         return next(filter(None, (wall.wrong_in(f"/proc/{child}/root") for wall in self._walls)), "")
 
     def drop(self) -> None:
-        """Nobody was started."""
+        """No command was started: close everything."""
         os.close(self._told)
         self.close()
 
     def close(self) -> None:
-        """Whoever waits goes on: one that is not to be let in has to be gone by now."""
+        """Let the command run; one that may not has to be killed before."""
         os.close(self._opens)
 
 
 def _first_object(told: FileIO) -> bytes:
-    """Up to its end. That of the pipe may be long in coming: whoever watches the command has it open, too."""
+    """The report of bubblewrap up to the end of its JSON, as the watching processes may keep the pipe open."""
     text = b""
     while b"}" not in text and (more := told.read(PIPE_BUF)):
         text += more
@@ -164,7 +164,7 @@ def _first_object(told: FileIO) -> bytes:
 
 
 def _mounts(child: str) -> bytes:
-    """As it sees them; nothing at the moment it gets another root. OSError if it has ended."""
+    """The mounts of the child; empty while it changes its root. Raises OSError if it has ended."""
     with open(f"/proc/{child}/mountinfo", "rb") as mounts:
         return mounts.read()
 
