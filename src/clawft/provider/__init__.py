@@ -1,4 +1,4 @@
-"""Where tools come from: `base` says what a provider is, everything else is one, or helps to be one.
+"""Providers, the sources of tools: `base` says what one is, and the rest implements providers or helps to.
 
 | what | where |
 |---|---|

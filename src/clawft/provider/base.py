@@ -1,4 +1,4 @@
-"""Where tools come from.
+"""The protocols of providers, the sources of tools.
 
 A `Provider` is a namespace, a ready list and a way to call. That is all an outside package needs. Providers that also
 have resources, prompts, or a faster way to be called offer one of the further protocols; the gateway looks for them
@@ -38,7 +38,7 @@ from clawft.model.protocols import is_of
 
 @runtime_checkable
 class Provider(Protocol):
-    """A source of tools. `list_tools` reads a ready snapshot and never waits."""
+    """A source of tools. `list_tools` returns a ready snapshot and never waits."""
 
     @property
     def namespace(self) -> str: ...
@@ -57,10 +57,10 @@ class RawProvider(Protocol):
 
 @runtime_checkable
 class StartingProvider(Protocol):
-    """A provider that can start a call without a task that waits for it."""
+    """A provider that can start a call without an asyncio task to wait for it."""
 
     def start(self, call: Call, receiver: ReplyReceiver) -> SentCall | None:
-        """Send the call; None if it needs more than one message and its answer, and has to be run instead."""
+        """Send the call; None if it takes more than one message and its answer, and has to be run instead."""
         ...
 
 
@@ -75,11 +75,11 @@ class RawTalk(Protocol):
 
 @runtime_checkable
 class ExtendedProvider(Protocol):
-    """A provider with protocol extensions that are a matter between it and the agents."""
+    """A provider with protocol extensions, which agents use without the gateway knowing them."""
 
     @property
     def extensions(self) -> Mapping[str, Any]:
-        """By name, each with its settings."""
+        """Extension name → its settings."""
         ...
 
 
@@ -96,7 +96,7 @@ class ResourceProvider(Protocol):
 
 @runtime_checkable
 class SubstituteProvider(Protocol):
-    """A provider whose resources and prompts give the same as some tool, perhaps another provider's."""
+    """A provider whose resources and prompts return the same data as some tool, perhaps another provider's."""
 
     @property
     def stands_for(self) -> str:
@@ -105,17 +105,17 @@ class SubstituteProvider(Protocol):
 
 
 TellChange = Callable[[str, Mapping[str, Raw]], None]
-"""Called with the URI of a resource that has changed, and everything else the notification says."""
+"""Called with the URI of a resource that has changed, and all other members of the notification."""
 
 
 @runtime_checkable
 class WatchedProvider(Protocol):
-    """A provider of resources that wants to know which of them someone watches."""
+    """A provider of resources that has to know which of them are watched."""
 
     async def watch_resource(self, uri: str, caller: Caller, changed: TellChange) -> Callable[[], None] | None:
-        """Have `changed` called for what changes, until what this returns is called.
+        """Have `changed` called on changes, until the function returned here is called.
 
-        None if this provider knows no such resource; raises ClawftError if nobody will tell of its changes.
+        None if this provider knows no such resource; raises ClawftError if its changes cannot be reported.
         """
         ...
 
@@ -131,24 +131,24 @@ class LoggingProvider(Protocol):
 
 @runtime_checkable
 class AskingResources(Protocol):
-    """A provider that may have to ask the caller something before it can read."""
+    """A provider that may have to ask the caller something before it can read a resource."""
 
     def may_have(self, uri: str) -> bool:
-        """Whether its lists allow it to have this resource; if not, it is not asked."""
+        """Whether its lists allow for this resource; if not, it is not asked for it."""
         ...
 
     async def read_resource_for(self, call: Call) -> bytes | None:
-        """The whole result as JSON, or None if it has no such resource. `call` is for a tool named by its URI."""
+        """The whole result as JSON, or None if it has no such resource. The tool of `call` is named by the URI."""
         ...
 
 
 @runtime_checkable
 class PageProvider(Protocol):
-    """A provider of resources that may have pages, which its tools are shown with, beside those it lists."""
+    """A provider of resources with further pages, which its tools are shown with, beside those it lists."""
 
     @property
     def pages(self) -> frozenset[str]:
-        """Their URIs; the same object for as long as they are the same."""
+        """The URIs of the pages; the same object as long as they are the same."""
         ...
 
 
@@ -165,7 +165,7 @@ class TaskProvider(Protocol):
     async def cancel_task(self, id: str, caller: Caller) -> None: ...
 
     async def watch_task(self, id: str, caller: Caller, changed: Callable[[bytes], None]) -> Callable[[], None]:
-        """Have `changed` called with each new shape, until what this returns is called."""
+        """Have `changed` called with each new state, until the function returned here is called."""
         ...
 
 
@@ -174,33 +174,33 @@ class PromptProvider(Protocol):
     def list_prompts(self) -> Sequence[Prompt | ForeignPrompt]: ...
 
     async def get_prompt(self, call: Call) -> Mapping[str, Any] | bytes:
-        """`{"description"?, "messages": […]}`, or that as JSON. The call carries name, arguments and the way to ask."""
+        """`{"description"?, "messages": […]}`, or that as JSON, for the prompt that the call names."""
         ...
 
 
 @runtime_checkable
 class CompletionProvider(Protocol):
     async def complete(self, ref: Mapping[str, Any], argument: str, value: str) -> Sequence[str]:
-        """Values that may stand for `argument`, given the prefix typed so far."""
+        """Values for `argument` that fit the prefix typed so far."""
         ...
 
 
 @runtime_checkable
 class InformedCompletion(Protocol):
-    """A provider that completes in the light of what was chosen before, and tells how many values there are."""
+    """A provider whose completions depend on earlier arguments, and tell how many values there are."""
 
     def completes(self, ref: Mapping[str, Any]) -> bool:
         """Whether it may know values for this prompt or template."""
         ...
 
     async def complete_after(self, asked: Completing) -> Completion | ForeignCompletion:
-        """Values that may stand for the argument. Called in place of `complete`."""
+        """Values for the argument. Called in place of `complete`."""
         ...
 
 
 @runtime_checkable
 class PersonalProvider(Protocol):
-    """A provider that differs from person to person; `list_tools` is what it has for nobody in particular."""
+    """A provider that differs from person to person; `list_tools` is what callers without a proof get."""
 
     def of(self, caller: Caller) -> Provider | None:
         """The provider as this caller has it; None if that is not known yet."""
@@ -211,7 +211,7 @@ class PersonalProvider(Protocol):
         ...
 
     def refusal(self, caller: Caller) -> ClawftError | None:
-        """Why it has nothing for this caller."""
+        """Why this caller gets nothing from it."""
         ...
 
 
@@ -220,16 +220,16 @@ class AbsentProvider(Protocol):
     """A provider that may not be ready yet, so that its tools are unknown."""
 
     def absence(self) -> ClawftError | None:
-        """Why it is not there; None if it is."""
+        """Why it is not ready; None if it is."""
         ...
 
     def arrival(self) -> Awaitable[None] | None:
-        """Returns when it is there or is not waited for any longer; None if it is not starting."""
+        """Returns when it is ready or is given up; None if it is not starting."""
         ...
 
 
 class Changes(Protocol):
-    """What a provider may call when what it offers has changed; `whose`: to the caller with this proof alone."""
+    """How a provider reports changes of its lists; `whose`: only for the caller with this proof."""
 
     def tools_changed(self, whose: str = "") -> None: ...
 
@@ -240,11 +240,11 @@ class Changes(Protocol):
     def resource_updated(self, uri: str) -> None: ...
 
     def log(self, level: LogLevel, params: bytes, principal: str) -> None:
-        """A log message that belongs to no call, for the conversations of this principal."""
+        """A log message outside of any call, for the conversations of this principal."""
         ...
 
     def elicitation_completed(self, id: str) -> None:
-        """What a person was sent to an address for is done there; for the conversation that was asked."""
+        """A person has finished what they were sent to an address for; tell the conversation that was asked."""
         ...
 
 
@@ -259,7 +259,7 @@ _arguments = msgspec.json.Decoder(dict[str, Any])
 
 
 def arguments_of(given: Mapping[str, Any]) -> bytes:
-    """The arguments of a Python program as JSON; paths and models included."""
+    """Arguments from a Python program as JSON, including paths and models."""
     from clawft.model.encoded import encoded  # most calls come as bytes
     from clawft.provider.foreign import to_json
 
@@ -267,7 +267,7 @@ def arguments_of(given: Mapping[str, Any]) -> bytes:
 
 
 async def _result(provider: Provider, tool: str, arguments: Mapping[str, Any]) -> CallToolResult:
-    """Call the tool, and check what it returns: not every provider is type-checked."""
+    """Call the tool, and check the type of its result: not every provider is type-checked."""
     answer: Any = provider.call_tool(tool, arguments)
     result: object = await answer if hasattr(answer, "__await__") else answer
     if isinstance(result, CallToolResult):
@@ -276,7 +276,7 @@ async def _result(provider: Provider, tool: str, arguments: Mapping[str, Any]) -
 
 
 def end_of(provider: Provider) -> Next:
-    """How this provider is called, as the last step of a call."""
+    """The last step of a call: the function that calls this provider."""
     if is_of(provider, RawProvider):
         return provider.run
 

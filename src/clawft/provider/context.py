@@ -1,4 +1,4 @@
-"""What a running tool may know and do, besides its arguments."""
+"""`ToolContext`: what a running tool may know and do, besides its arguments."""
 
 from collections.abc import Mapping
 from math import isfinite
@@ -15,7 +15,7 @@ ACCEPT = "accept"
 
 
 def _form(key: str, message: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The question as every client can show it: strict ones refuse the whole of it for one wrong word."""
+    """The question in a form every client can show: strict ones refuse all of it for one wrong word."""
     from clawft.wire.questions import mended_elicitation  # most tools never ask
 
     form: dict[str, Any] = {"type": "object", "properties": {}, **schema}
@@ -50,7 +50,7 @@ class ToolContext:
 
     @property
     def delegates(self) -> int:
-        """How many delegates stand above this call, at other gateways too."""
+        """How many delegates there are above this call, including those at other gateways."""
         return read_delegates(self._call.meta)
 
     @property
@@ -59,21 +59,21 @@ class ToolContext:
 
     @property
     def call(self) -> Call:
-        """All of it, as it came: for a tool that hands it on to another."""
+        """The call as it came, for a tool that passes it on to another."""
         return self._call
 
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
-        """What is no number, as of a division by nothing, tells nobody anything and is left out."""
+        """Report progress. Infinite numbers and NaN are left out."""
         if isfinite(progress):
             self._call.talk.progress(progress, total if total is not None and isfinite(total) else None, message)
 
     def log(self, level: LogLevel, data: Any, logger: str = "") -> None:
-        if level not in RANK:  # else it would be a mistake only for callers that want to hear of it
+        if level not in RANK:  # else it would be an error only for callers that want progress
             raise ValueError(f"there is no log level {level!r}; one of {', '.join(RANK)}")
         self._call.talk.log(level, data, logger)
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
-        """Several questions at once; the keys are ours and come back with the answers."""
+        """Ask several questions at once. The tool chooses the keys; the answers come under the same keys."""
         return await self._call.talk.ask(questions)
 
     def detach(self) -> None:

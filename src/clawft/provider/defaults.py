@@ -1,7 +1,7 @@
-"""Defaults of dataclasses, where msgspec leaves them in the class: what it makes of arguments has them on no instance.
+"""Sets defaults of dataclass fields on decoded instances, where msgspec leaves them in the class.
 
-Such an instance reads like any other and loses those fields when it is written. Loaded with the first tool that takes
-one.
+Without that an instance reads like any other but loses those fields when it is encoded. Loaded with the first tool that
+takes a dataclass.
 """
 
 import dataclasses
@@ -14,12 +14,12 @@ _MISSING = dataclasses.MISSING
 
 
 def leaves_defaults(kind: Any) -> bool:
-    """Is there a dataclass with a plain default somewhere in this type?"""
+    """Whether a dataclass with a plain default occurs anywhere in this type."""
     return any(map(_has_plain_default, _kinds(kind, set())))
 
 
 def fill(value: Any) -> None:
-    """Give every instance inside `value` what it has from its class only. However deep: arguments are a stranger's."""
+    """Set the defaults on every instance inside `value`. Not recursive: arguments may be nested very deeply."""
     left = [value]
     while left:
         one = left.pop()
@@ -29,14 +29,14 @@ def fill(value: Any) -> None:
 
 
 def _fill_one(value: Any) -> None:
-    own = getattr(value, "__dict__", {})  # with slots msgspec has done it
+    own = getattr(value, "__dict__", {})  # with slots msgspec has set it
     for field in dataclasses.fields(value):
         if field.default is not _MISSING and field.name not in own:
             object.__setattr__(value, field.name, getattr(value, field.name))  # it may be frozen
 
 
 def _kinds(kind: Any, seen: set[int]) -> Iterator[Any]:
-    """The type, and all that it is made of."""
+    """The type and all types it contains."""
     if id(kind) in seen:
         return
     seen.add(id(kind))
@@ -47,7 +47,7 @@ def _kinds(kind: Any, seen: set[int]) -> Iterator[Any]:
 
 
 def _has_members(kind: Any) -> bool:
-    """Those whose members msgspec reads: a dataclass, a Struct, a TypedDict, a NamedTuple. Models read their own."""
+    """Whether msgspec reads members of this type: dataclass, Struct, TypedDict, NamedTuple. Models read their own."""
     names = ("__dataclass_fields__", "__struct_fields__", "__total__", "_fields")
     return isinstance(kind, type) and any(hasattr(kind, name) for name in names)
 

@@ -1,4 +1,4 @@
-"""One function as a tool: everything about it worked out once, so that a call only decodes, runs and encodes."""
+"""Turns a function into a tool once, so that each call only decodes, runs and encodes."""
 
 import asyncio
 import inspect
@@ -24,7 +24,7 @@ _KINDS: Final[Mapping[str, tuple[type, str]]] = {
     **dict.fromkeys(("read_only", "destructive", "idempotent", "open_world"), (bool, "True or False")),
     "needs": (Capabilities, "a Capabilities"),
 }
-"""What the options of `@tool` take: a wrong word would be listed, and cost strict clients the tools of all."""
+"""The types of `@tool` options: a wrong value in a list would make strict clients drop all tools."""
 
 _log = logging.getLogger("clawft.tool")
 _encode = msgspec.json.encode
@@ -33,7 +33,8 @@ _encode = msgspec.json.encode
 class FunctionTool:
     """A tool and the way to run it. `run` takes arguments as bytes, `execute` as a mapping.
 
-    The third of `run` is what the caller calls the tool, for words about wrong arguments; empty: its own name.
+    The third argument of `run` is the tool's name as the caller has it, for errors about arguments; empty: its own
+    name.
     """
 
     __slots__ = ("in_thread", "run", "tool", "wants_context")
@@ -65,7 +66,7 @@ def as_result(reply: Reply) -> CallToolResult:
 
 
 def check_options(told: Mapping[str, Any], task: object, input_schema: object) -> None:
-    """Raises TypeError, naming the option and what it takes."""
+    """Raises TypeError, naming the wrong option and what it takes."""
     for option, value in told.items():
         kind, words = _KINDS[option]
         if not isinstance(value, kind):
@@ -91,7 +92,7 @@ def define(
     needs: Capabilities,
     input_schema: Mapping[str, Any] | None,
 ) -> FunctionTool:
-    """Read the function once. A TypeError says why it cannot be a tool."""
+    """Examine the function. A TypeError says why it cannot be a tool."""
     signature = read_signature(function, name, input_schema)
     _refuse_yielding(behind(function), name)
     output = read_output(signature.returns, name)
@@ -117,7 +118,7 @@ def _refuse_yielding(function: Callable[..., Any], name: str) -> None:
 
 
 def _wire(name: str, said: ToolDefinition, annotations: Annotations, needs: Capabilities) -> bytes:
-    """The definition as it is listed."""
+    """The encoded definition, as it is listed."""
     members: dict[str, Any] = {"name": name}
     if said.title:
         members["title"] = said.title
@@ -163,7 +164,7 @@ def _runner(function: Callable[..., Any], name: str, signature: Signature, outpu
 def _second_reading(
     decode: Callable[[bytes], tuple[Any, ...]], name: str, arguments: bytes, schema: dict[str, Any], problem: Exception
 ) -> tuple[Any, ...]:
-    """What a schema allows and the decoder does not: whole numbers with a point. Raises what to say of all others."""
+    """Decode again with numbers like `5.0` as integers, as the schema allows. Raises the error for the caller."""
     try:
         return decode(with_whole_numbers(arguments, schema))
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -193,7 +194,7 @@ def _decoder(signature: Signature) -> Callable[[bytes], tuple[Any, ...]]:
 
 
 def _invoker(function: Callable[..., Any], keywords: tuple[str, ...]) -> Callable[..., Awaitable[Any]]:
-    """A way to await the function with all values by position; one that blocks runs in a worker thread."""
+    """Awaits the function with all values by position; one that blocks runs in a worker thread."""
     call = function
     if keywords:
 
@@ -208,7 +209,7 @@ def _invoker(function: Callable[..., Any], keywords: tuple[str, ...]) -> Callabl
     def in_this_thread(*values: Any) -> Any:
         try:
             return call(*values)
-        except StopIteration as ended:  # a `next` with nothing left: to a loop it means something else
+        except StopIteration as ended:  # a StopIteration of a tool: the event loop would take it for its own
             raise RuntimeError("raised StopIteration") from ended
 
     async def in_thread(*values: Any) -> Any:
@@ -222,7 +223,7 @@ def _invoker(function: Callable[..., Any], keywords: tuple[str, ...]) -> Callabl
 
 
 def _failed(name: str, failure: BaseException) -> ExecutionFailed:
-    """What the caller may know. The traceback goes to the log, not to the caller."""
+    """The error the caller gets. The traceback goes to the log only."""
     if isinstance(failure, ClawftError):
         return ExecutionFailed(f"{name}: {failure.message}", hint=failure.hint)
     from clawft.provider.failure import failure_text  # loaded a moment ago

@@ -1,4 +1,4 @@
-"""Wrong arguments, told so that a model can put them right: which one, what is wrong, what is expected."""
+"""Errors about wrong arguments that let a model correct them: which argument, what is wrong, what is expected."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ import msgspec
 from clawft.errors import InvalidArguments, did_you_mean
 
 MAX_NAMED = 5
-"""More wrong names than this are not listed."""
+"""How many wrong names are listed."""
 MAX_NAME_CHARS = 80
 
 _PLACED = r"(?s)(?P<what>.*?)(?: - at (?:`key` in )?`\$(?P<where>[^`]*)`)?"
@@ -24,7 +24,7 @@ def wrong_arguments(tool: str, raw: bytes, schema: Mapping[str, Any], problem: E
 
 
 def usage(tool: str, schema: Mapping[str, Any]) -> str:
-    """`read(path: string, offset: integer = 0)`, from the schema."""
+    """A signature like `read(path: string, offset: integer = 0)`, from the schema."""
     required = schema.get("required", ())
     properties: Mapping[str, Any] = schema.get("properties", {})
     named: Mapping[str, Any] = schema.get("$defs", {})
@@ -39,7 +39,7 @@ def _parameter(name: str, schema: Mapping[str, Any], named: Mapping[str, Any], r
 
 
 def _kind(schema: Mapping[str, Any], named: Mapping[str, Any]) -> str:
-    """`named`: what it may refer to. What that refers to in turn is told no further: it may go round in a circle."""
+    """A type in words. `named`: definitions it may refer to; theirs are not followed, as they may form a cycle."""
     name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
     if name in named:
         return _kind(named[name], {})
@@ -51,7 +51,7 @@ def _kind(schema: Mapping[str, Any], named: Mapping[str, Any]) -> str:
 
 
 def _name_complaints(raw: bytes, schema: Mapping[str, Any]) -> list[str]:
-    """All missing and unknown names at once; the decoder stops at the first."""
+    """All missing and unknown argument names; the decoder reports only the first."""
     try:
         given = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,7 +1,7 @@
-"""What came out of a function that is not ours: its own failure, or the end of the task it ran in?
+"""Tells failures of a foreign function from the end of the task it ran in.
 
-A function may let out whatever there is. That something it waited for was cancelled, say, is everyday work in asyncio,
-and looks like the cancelling of the call; and some libraries leave by exceptions that no `except Exception` sees.
+A function may raise anything. A cancelled future it waited for, for instance, is common in asyncio and looks like the
+cancelling of the call; and some libraries raise what `except Exception` does not catch.
 """
 
 import asyncio
@@ -11,19 +11,19 @@ from clawft.model import RunEnded
 
 
 def is_failure(ended: BaseException) -> bool:
-    """True if the call has failed and all else goes on; what is none has to be raised again."""
+    """True if only the call has failed; otherwise the exception has to be raised again."""
     if isinstance(ended, Exception | SystemExit):
         return True
     if isinstance(ended, KeyboardInterrupt | RunEnded):
         return False
     me = _current_task()
     if me is None:
-        return False  # nobody runs us any more: what waited here is thrown away
+        return False  # nobody runs this coroutine any more: it is being closed
     return not (isinstance(ended, asyncio.CancelledError) and me.cancelling())
 
 
 def failure_text(failure: BaseException) -> str:
-    """Its class, and its message where it has one."""
+    """The class of the exception, and its message if it has one."""
     kind = type(failure).__name__
     said = str(failure) or ("something it waited for was cancelled" if _is_cancelling(failure) else "")
     return f"{kind}: {said}" if said else kind

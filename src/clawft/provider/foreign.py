@@ -1,7 +1,7 @@
-"""Types of a signature that msgspec leaves to others: paths, and models in the manner of pydantic.
+"""Types in signatures that msgspec does not know: paths, and models like those of pydantic.
 
-A model is known by its methods, so nothing of pydantic is imported here. This file is loaded with the first tool that
-has such a type, or one that cannot be told in JSON at all.
+A model is recognised by its methods, so pydantic is not imported here. This file is loaded with the first tool that has
+such a type, or one without a JSON form.
 """
 
 import re
@@ -16,14 +16,14 @@ from msgspec import Meta
 from clawft.provider.schema import BOUNDS
 
 Mode = Literal["validation", "serialization"]
-"""What a model takes, and what it writes, may differ."""
+"""Whether the schema is for input or output, as a model's may differ."""
 
 MAX_COMPLAINTS = 5
-"""Of one model: more than this are not listed."""
+"""How many errors about one model are listed."""
 MAX_COMPLAINT_CHARS = 300
 
 _TOLD = ("title", "description", "examples", *BOUNDS)
-"""Of a note."""
+"""Members of a note that go into the schema."""
 _MODEL_METHODS = ("model_json_schema", "model_validate_json", "model_dump")
 _ITEMS = "list[…]"
 _NAMED = "a Literal of the names to choose from"
@@ -42,11 +42,11 @@ _USUAL = "str, int, float, bool, Path, list, dict, a TypedDict, a dataclass, a m
 
 
 class ModelRefused(ValueError):
-    """A model does not take what it was given."""
+    """A model rejects the given value."""
 
 
 def foreign_schema(kind: Any, mode: Mode, definitions: dict[str, Any]) -> dict[str, Any]:
-    """JSON Schema of a type that msgspec does not know. What it refers to is added to `definitions`."""
+    """The JSON Schema of a type that msgspec does not know. Types it refers to are added to `definitions`."""
     if _is_path(kind):
         return {"type": "string"}
     if _is_model(kind):
@@ -55,7 +55,7 @@ def foreign_schema(kind: Any, mode: Mode, definitions: dict[str, Any]) -> dict[s
 
 
 def from_json(kind: Any, value: Any) -> Any:
-    """The value of such a type that was told as `value`. A ValueError or TypeError says why it cannot be."""
+    """The value of such a type for the JSON `value`. Raises ValueError or TypeError for a wrong one."""
     if _is_path(kind) and isinstance(value, str):
         return kind(value)
     if _is_model(kind):
@@ -64,7 +64,7 @@ def from_json(kind: Any, value: Any) -> Any:
 
 
 def to_json(value: Any) -> Any:
-    """Such a value in plain words."""
+    """Such a value in JSON types."""
     if isinstance(value, PurePath):
         return str(value)
     if _is_model(type(value)):
@@ -73,9 +73,9 @@ def to_json(value: Any) -> Any:
 
 
 def foreign_note(note: Any) -> Any:
-    """What stands in an `Annotated` as msgspec has it: a `Field` of pydantic, or a bound of `annotated_types`.
+    """A note in `Annotated`, such as pydantic's `Field` or a bound of `annotated_types`, as msgspec's.
 
-    Raises TypeError for what pydantic would do and nobody does here; other notes are somebody else's.
+    Raises TypeError for a note that only pydantic could apply; other notes stay as they are.
     """
     if type(note).__module__.partition(".")[0] not in ("pydantic", "annotated_types"):
         return note
@@ -95,7 +95,7 @@ def _is_model(kind: Any) -> bool:
 
 
 def _model_schema(kind: Any, mode: Mode, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Inner models go under the name of the outer one: another model may have an inner one of the same name."""
+    """The schema of a model. Inner models get its name as a prefix, as another model's may have the same name."""
     own = re.sub(r"\W", "_", kind.__name__)
     while True:
         schema: dict[str, Any] = kind.model_json_schema(mode=mode, ref_template=f"#/$defs/{own}.{{model}}")
@@ -107,7 +107,7 @@ def _model_schema(kind: Any, mode: Mode, definitions: dict[str, Any]) -> dict[st
 
 
 def _model(kind: Any, value: Any) -> Any:
-    """From JSON, as it came: a strict model takes a date as text there, and from Python it does not."""
+    """The model from JSON, not from Python values: a strict one accepts a date as text only from JSON."""
     try:
         return kind.model_validate_json(msgspec.json.encode(value))
     except ValueError as wrong:
@@ -115,7 +115,7 @@ def _model(kind: Any, value: Any) -> Any:
 
 
 def _complaints(wrong: Any) -> str:
-    """What pydantic says, in one line, and without the addresses of its pages."""
+    """pydantic's errors in one line, without the addresses of its pages."""
     if not hasattr(wrong, "errors"):
         return str(wrong)[:MAX_COMPLAINT_CHARS]
     listed = wrong.errors(include_url=False, include_context=False, include_input=False)[:MAX_COMPLAINTS]

@@ -107,7 +107,7 @@ def tool(  # noqa: PLR0913 - each one is a word of the tool's definition
 
 
 def definition_of(function: AnyFunction) -> FunctionTool:
-    """What `@tool` found out about a function."""
+    """The tool that `@tool` made of a function."""
     definition = getattr(function, _DEFINITION, None)
     if not isinstance(definition, FunctionTool):
         raise TypeError(f"{function!r} is no tool; decorate it with @tool")
@@ -121,7 +121,7 @@ def _same_for_all(store: KeyValueStore | Callable[[], KeyValueStore] | None) -> 
 
 
 class FunctionProvider:
-    """Tools that are functions of this process.
+    """A provider of tools that are functions of this process.
 
     `store` is one store for every agent, or a function that opens it when a tool first asks; `stores` opens one for
     each agent.
@@ -159,7 +159,7 @@ class FunctionProvider:
         return found.run(call.arguments, context, call.asked)
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
-        """Call by native name or alias, as nobody in particular."""
+        """Call a tool by its native name or alias, as the anonymous caller."""
         found = self._find(name)
         origin = Origin(self.namespace)
         call = Call(Caller(), f"{self.namespace}__{found.name}", found.tool, origin, arguments_of(arguments))

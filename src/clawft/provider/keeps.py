@@ -1,15 +1,15 @@
-"""What may be cut of a structured result that is too large: said by its own schema, part by part.
+"""Schema marks for those parts of a structured result that may be cut if it is too large.
 
     class Finished(Struct):
         stdout: Annotated[str, LAST]
 
-Nothing else is ever cut: half of an identifier, or of a picture, would be another one.
+Nothing else is ever cut: half of an identifier, or of a picture, would be wrong.
 """
 
 from msgspec import Meta
 
 KEEPS = "x-keeps"
 FIRST = Meta(extra_json_schema={KEEPS: "first"})
-"""Of a text the beginning is kept, of a list the first items."""
+"""Keeps the beginning of a text, or the first items of a list."""
 LAST = Meta(extra_json_schema={KEEPS: "last"})
-"""Of a text the end."""
+"""Keeps the end of a text."""

@@ -1,4 +1,4 @@
-"""What a family of tools may touch, and the checks that hold it to that.
+"""The permissions of a family of tools, and the checks that enforce them.
 
 `$WORKSPACE`, `$CARGO_HOME` and a leading `~` in a path are expanded by `expand`. A refusal names the permission that is
 missing and the manifest it is missing from.
@@ -17,10 +17,10 @@ from clawft.errors import PermissionDenied
 class Permissions(Struct, frozen=True):
     filesystem: tuple[str, ...] = ()
     network: tuple[str, ...] = ()
-    """Hosts; `*` is any."""
+    """Host names; `*` is any."""
     env_vars: tuple[str, ...] = ()
     shell: bool = False
-    """May start processes."""
+    """Whether it may start processes."""
 
 
 class Manifest(Struct, frozen=True):
@@ -32,7 +32,7 @@ class Manifest(Struct, frozen=True):
 
 
 Places = Mapping[str, str]
-"""What stands for `$WORKSPACE`, `$CARGO_HOME` and `~`."""
+"""The values of `$WORKSPACE`, `$CARGO_HOME` and `~`."""
 
 
 def places(workspace: Path, environ: Mapping[str, str] = os.environ) -> Places:
@@ -42,13 +42,13 @@ def places(workspace: Path, environ: Mapping[str, str] = os.environ) -> Places:
 
 
 def expand(entry: str, known: Places) -> PurePath:
-    """Only the first part of an entry can be a variable."""
+    """An entry with its variable replaced; only the first part can be one."""
     first, *rest = PurePath(entry).parts or ("",)
     return PurePath(known.get(first, first), *rest)
 
 
 def check_path(manifest: Manifest, tool: str, path: PurePath, known: Places) -> None:
-    """`path` is resolved: absolute, no `..`, no symlinks."""
+    """Check a resolved path: absolute, no `..`, no symlinks."""
     allowed = (expand(entry, known) for entry in manifest.permissions.filesystem)
     if not any(path.is_relative_to(folder) for folder in allowed):
         raise _missing(manifest, tool, "filesystem", str(path))

@@ -1,6 +1,6 @@
-"""Does what a function returned keep what its annotation says? The output schema was made from it, and callers check.
+"""Checks that a function's result matches its return annotation, as callers check it against the output schema.
 
-The right case is cheap: one look at the type of a text or a number, one reading of what is to be sent for the rest.
+The check is cheap for right results: the type of a text or a number, one decoding of what is sent for the rest.
 """
 
 import logging
@@ -17,7 +17,7 @@ _log = logging.getLogger("clawft.tool")
 
 
 def misfit(name: str, promised: str, value: Any, why: str = "") -> ExecutionFailed:
-    """What the caller hears; whoever wrote the tool finds it in the log."""
+    """The error for the caller. The log names it too, for the author of the tool."""
     returned = repr(value) if isinstance(value, float) else type(value).__name__
     wrong = f"{name}: it says that it returns {promised}, and returned {returned}{f': {why}' if why else ''}"
     _log.error("tool %s", wrong)
@@ -52,8 +52,8 @@ def _read_back(hint: Any, name: str, promised: str) -> Fits:
 
 
 def _wrote_otherwise(hint: Any, value: Any, wrong: msgspec.ValidationError) -> bool:
-    """True of models that do not take what they write, by another name, say. What they write is what they promise."""
-    from clawft.provider.foreign import ModelRefused  # few are wrong
+    """Whether a valid model encodes to a form it does not accept itself, as by other names: that is no misfit."""
+    from clawft.provider.foreign import ModelRefused  # only for wrong results
 
     if not isinstance(wrong.__cause__, ModelRefused):
         return False

@@ -1,8 +1,8 @@
-"""Providers of outside packages: entry points of the group `clawft.providers`.
+"""Loads providers of other packages by entry points of the group `clawft.providers`.
 
-We read the few text files ourselves. importlib.metadata would do it too, but its import alone costs more than our whole
-start; entry points that only a custom finder knows (zipped eggs) are not seen.
-An entry point is a Provider, or something that makes one when called with the workspace.
+We read the few text files ourselves: importing importlib.metadata takes longer than our whole start. Entry points that
+only a custom finder knows (zipped eggs) are not found. An entry point is a Provider, or is called with the workspace to
+make one.
 """
 
 import os
@@ -27,12 +27,12 @@ _METADATA = (".dist-info", ".egg-info")
 class EntryPoint(Struct, frozen=True):
     name: str
     target: str
-    """`package.module:attribute`"""
+    """As `package.module:attribute`."""
     package: str = ""
 
 
 class BrokenEntryPoint(Struct, frozen=True):
-    """An entry point that gave no provider, and why."""
+    """An entry point that could not be loaded, and why."""
 
     name: str
     reason: str
@@ -41,7 +41,7 @@ class BrokenEntryPoint(Struct, frozen=True):
 class FoundProviders(Struct, frozen=True):
     providers: tuple[Provider, ...] = ()
     entries: tuple[EntryPoint, ...] = ()
-    """Where each of them comes from."""
+    """The entry point of each provider."""
     broken: tuple[BrokenEntryPoint, ...] = ()
 
 
@@ -62,7 +62,7 @@ def outside_providers(workspace: Path, paths: Sequence[str] | None = None) -> Fo
 
 @contextmanager
 def _printing_to_stderr() -> Generator[None]:
-    """What a package prints as it is loaded is no protocol message, and no part of a listing."""
+    """Send to stderr what packages print while they are loaded, as stdout carries protocol messages or listings."""
     sys.stdout.flush()
     ours = os.dup(1)
     os.dup2(2, 1)
@@ -103,7 +103,7 @@ def _metadata_folders(paths: Iterable[str]) -> Iterator[str]:
         try:
             names = sorted(name for name in os.listdir(path or ".") if name.endswith(_METADATA))
         except OSError:
-            continue  # a path entry that is a zip file, or is gone
+            continue  # a path entry that is a zip file, or is missing
         yield from (os.path.join(path, name) for name in names)
 
 

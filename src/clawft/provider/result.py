@@ -1,4 +1,4 @@
-"""From what a function returns to a reply.
+"""Turns what a function returns into a reply.
 
 | returned | reply |
 |---|---|
@@ -24,7 +24,7 @@ from clawft.provider.schema import schema_of, without_notes
 WRAPPED = "result"
 
 Fits = Callable[[Any, bytes], None]
-"""Told a value and its JSON; raises ExecutionFailed where they do not fit what was promised."""
+"""Checks a value and its JSON against the annotation; raises ExecutionFailed if they do not match it."""
 
 _BLOCK_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
 
@@ -40,14 +40,14 @@ class Audio(Struct, frozen=True):
 
 
 class ResultShape(Struct, frozen=True):
-    """How results of one function are told. `schema` is None where there is nothing to promise."""
+    """How results of one function are turned into replies. `schema` is None if the shape is open."""
 
     render: Callable[[Any], Reply]
     schema: dict[str, Any] | None = None
 
 
 def read_output(hint: Any, name: str) -> ResultShape:
-    """Decide by the return annotation; where it leaves the shape open, each value decides."""
+    """The shape by the return annotation; where that leaves it open, each value decides."""
     kind = without_notes(hint)
     if kind is str:
         return ResultShape(_text_of(name))
@@ -131,7 +131,7 @@ def _nothing_of(name: str) -> Callable[[Any], Reply]:
 
 
 def _fitting(hint: Any, name: str) -> Fits:
-    """The check for results of one function, made with the first of them: most tools are never called."""
+    """The check for results of one function, made with the first result: most tools are never called."""
     made: Fits | None = None
 
     def fits(value: Any, json: bytes) -> None:

@@ -1,4 +1,4 @@
-"""From a function's signature to JSON Schema: worked out once, when a tool is defined.
+"""Derives a JSON Schema from a function's signature, once, when a tool is defined.
 
 The parameters become one msgspec Struct. Its schema is what the caller reads, its decoder is what checks the arguments,
 so the two cannot disagree.
@@ -24,7 +24,7 @@ WHOLE = "arguments"
 """A parameter of this name takes all arguments as one dict, if the tool brings its own input schema."""
 
 BOUNDS = ("gt", "ge", "lt", "le", "multiple_of", "pattern", "min_length", "max_length")
-"""Of a value, by the names that msgspec, pydantic and `annotated_types` all use."""
+"""Constraints of a value, by the names that msgspec, pydantic and `annotated_types` share."""
 
 _REFS = "#/$defs/{name}"
 _WHOLE = rb"-?[0-9]+\.0+"
@@ -34,13 +34,13 @@ class Signature(Struct, frozen=True):
     """How to call a function with decoded arguments."""
 
     arguments: Any
-    """The Struct type that arguments are decoded into, or `dict[str, Any]` where the function takes them whole."""
+    """The Struct type that arguments are decoded into, or `dict[str, Any]` where the function takes all in one dict."""
     schema: dict[str, Any]
     returns: Any
     context_at: int = -1
-    """Where among the values the ToolContext goes; -1 if the function does not want it."""
+    """The position of the ToolContext among the values; -1 if the function does not take one."""
     keywords: tuple[str, ...] = ()
-    """Keyword-only parameters: the last values, by name."""
+    """Keyword-only parameters, whose values come last."""
 
     @property
     def whole(self) -> bool:
@@ -48,7 +48,7 @@ class Signature(Struct, frozen=True):
 
 
 def read_signature(function: Callable[..., Any], name: str, input_schema: Mapping[str, Any] | None = None) -> Signature:
-    """What the function takes and gives. A TypeError says why it cannot be a tool."""
+    """The parameters and the result of a function. A TypeError says why it cannot be a tool."""
     hints = _hints(behind(function), name)
     parameters = _parameters(function)
     _refuse_unnamed(parameters, hints, name)
@@ -69,7 +69,7 @@ def read_signature(function: Callable[..., Any], name: str, input_schema: Mappin
 
 
 def behind(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, or bound method, that a partial fills in for. It has the name, the docstring and the types."""
+    """The function or bound method inside a partial, which has the name, the docstring and the types."""
     while isinstance(function, partial):
         function = function.func
     if isinstance(function, type) or not hasattr(function, "__name__"):
@@ -108,9 +108,7 @@ def from_json(kind: Any, value: Any) -> Any:
 
 
 def with_whole_numbers(raw: bytes, schema: Mapping[str, Any]) -> bytes:
-    """Arguments with `5` for `5.0` where an integer is wanted: to JSON Schema both are one, and some clients know one
-    kind of number only.
-    """
+    """Arguments with `5` for `5.0` where an integer is wanted: some clients send only floats."""
     given = msgspec.json.decode(raw, type=dict[str, Raw])
     wanted = {name for name, said in schema.get("properties", {}).items() if _takes_integers(said)}
     whole = {name: Raw(bytes(value).partition(b".")[0]) for name, value in given.items() if re.fullmatch(_WHOLE, value)}
@@ -134,7 +132,7 @@ def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Those that callers, or we, fill in. What a partial gave by name is nobody else's to see, or to change."""
+    """The parameters that callers, or we, fill in; those a partial fills in by name are hidden."""
     given: set[str] = set()
     inner = function
     while isinstance(inner, partial):
@@ -175,7 +173,7 @@ def _field(parameter: inspect.Parameter, hint: Any) -> tuple[str, Any] | tuple[s
     default: Any = parameter.default
     if default is parameter.empty:
         return parameter.name, hint
-    if type(default).__name__ == "FieldInfo":  # pydantic's, which others take there
+    if type(default).__name__ == "FieldInfo":  # a FieldInfo of pydantic, which it takes as a default
         raise TypeError(f"parameter '{parameter.name}': a Field is no default here; write Annotated[…, Field(…)] = …")
     if isinstance(default, PurePath) or hasattr(default, "model_copy"):
         return parameter.name, *_foreign_default(hint, default)
@@ -195,7 +193,7 @@ def _foreign_default(hint: Any, default: Any) -> tuple[Any, Any]:
 
 
 def _described(hint: Any) -> Any:
-    """`Annotated[int, "how many"]` becomes a description that msgspec puts into the schema; inside a list, too."""
+    """The type with `Annotated[int, "how many"]` as a description in the schema; inside lists, too."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _annotated(_described(parts[0]), [_note(each) for each in parts[1:]])
@@ -208,7 +206,7 @@ def _described(hint: Any) -> Any:
 
 
 def _annotated(kind: Any, notes: list[Any]) -> Any:
-    """A bound of something that may be None is about the rest."""
+    """The type with its notes; in an optional type, bounds apply to the part that is not None."""
     parts = get_args(kind)
     bounds = any(getattr(note, name, None) is not None for note in notes for name in BOUNDS)
     if bounds and get_origin(kind) in (Union, UnionType) and NoneType in parts:
@@ -238,7 +236,7 @@ def _argument_schema(
 
 
 def _blamed(name: str, parameters: list[inspect.Parameter], hints: Mapping[str, Any], wrong: TypeError) -> TypeError:
-    """What is wrong, with the parameter that cannot be told by itself either."""
+    """The error, naming the first parameter whose type has no schema."""
     for parameter in parameters:
         try:
             schema_of(_struct(name, [parameter], hints, strict=True))

@@ -1,4 +1,4 @@
-"""The content of a result as text: one text per block, what is no text in a few words. Pure."""
+"""Renders the content of a result as text: one text per block, in a few words for blocks that are not text. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_SHOWN_BLOCK = 2000
 
 
 def texts_of(content: Sequence[Mapping[str, Any]], structured: Any = None, more: str = "") -> Iterator[str]:
-    """One text per block. `more` says where the whole of a block can be had."""
+    """One text per block. `more` tells where the whole of a block can be had."""
     for block in content:
         yield _text_of(block, more)
     if not content and structured is not None:

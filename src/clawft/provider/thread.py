@@ -1,4 +1,4 @@
-"""The way back to the caller from a worker thread: everything is handed to the loop, which owns the connection."""
+"""Lets functions in worker threads talk to the caller, by way of the event loop, which owns the connection."""
 
 import asyncio
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from clawft.model import LogLevel, Question, Talk
 
 
 class FromThread:
-    """A Talk that a function in a worker thread may use. It cannot ask: asking waits, and that takes an async tool."""
+    """A Talk for a function in a worker thread. It cannot ask questions: waiting for answers takes an async tool."""
 
     __slots__ = ("_loop", "_talk")
 

@@ -1,4 +1,4 @@
-"""Tools, resources and prompts of external servers: relayed as bytes, with everything servers may ask on the way.
+"""The tools, resources and prompts of external servers, relayed as bytes, with the questions servers ask meanwhile.
 
 | what | where |
 |---|---|

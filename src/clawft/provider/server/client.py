@@ -1,4 +1,4 @@
-"""All servers as one client, for agents and programs that name the server they mean."""
+"""All servers as one client, for delegates and programs that name the server of each call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class McpClient(Protocol):
 
 
 class PoolClient:
-    """The servers of a pool."""
+    """The client over the servers of a pool."""
 
     def __init__(self, pool: Pool, providers: ServerProviders) -> None:
         self._pool = pool
@@ -65,7 +65,7 @@ class PoolClient:
 
 
 class NoServers:
-    """Stands where no server is configured."""
+    """The client where no server is configured."""
 
     async def list_resources(self, server: str) -> Sequence[Resource]:
         _none()

@@ -1,4 +1,4 @@
-"""A completion at a server: request and answer pass whole, but for what belongs to the hop or cannot be read."""
+"""Relays a completion to a server unchanged, except for metadata of the hop and values that cannot be read."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from clawft.model import MAX_COMPLETIONS, Completing, ForeignCompletion
 from clawft.provider.server import relay
 
 MAX_VALUE_BYTES = 4 * 1024
-"""Of one value that completes an argument."""
+"""Size of one completed value."""
 
 _object = msgspec.json.Decoder(dict[str, Raw])
 _encode = msgspec.json.encode
 
 
 def outgoing(asked: Completing, *, context: bool) -> dict[str, Any]:
-    """The members of the request; `context` is for servers whose revision knows of it."""
+    """The members of the request; `context` only for servers whose revision knows it."""
     members = _object.decode(asked.params)
     meta = relay.outgoing_meta(bytes(members.pop("_meta", b"")), None)
     if not context:
@@ -39,7 +39,7 @@ _completed = msgspec.json.Decoder(_Completed)
 
 
 def incoming(result: bytes) -> ForeignCompletion:
-    """A value that nobody could have typed is left out: cut, it would be another one. Raises DecodeError."""
+    """The completion; values too long to be typed are left out, as a cut one would be wrong. Raises DecodeError."""
     told = _completed.decode(result).completion.values or []
     fitting = [raw for raw in told if len(bytes(raw)) <= MAX_VALUE_BYTES][:MAX_COMPLETIONS]
     values = [msgspec.json.decode(raw, type=str) for raw in fitting]
@@ -51,7 +51,7 @@ def incoming(result: bytes) -> ForeignCompletion:
 
 
 def _without_false_counts(members: Mapping[str, Raw]) -> dict[str, Any]:
-    """A completion without counts that are none: some say `null` of what they should leave out."""
+    """The completion without malformed counts: some servers write `null` for what they should leave out."""
     said = _object.decode(members.get("completion", b"{}"))
     return {key: value for key, value in said.items() if key not in _COUNTS or _is_one(key, value)}
 
@@ -61,7 +61,7 @@ _number = msgspec.json.Decoder(float)
 
 
 def _is_one(key: str, value: Raw) -> bool:
-    """A whole number may be written as `10.0` or `1e1`."""
+    """Whether the count is well-formed. A whole number may be written as `10.0` or `1e1`."""
     if key == "hasMore":
         return bytes(value) in (b"true", b"false")
     try:

@@ -1,4 +1,4 @@
-"""One server for a Python program: connected, its tools read, ready to be called or to be offered by a gateway."""
+"""Connects a Python program to one server, to call its tools or offer them by a gateway."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from clawft.upstream.ways import ways_to
 
 
 class _Nobody:
-    """Who offers it is up to the program."""
+    """Registers no provider: the program itself decides who offers it."""
 
     def register(self, provider: Provider, *, server: str = "", trusted: bool = True) -> None:
         pass
@@ -45,7 +45,7 @@ def _pool(workspace: Path) -> Pool:
 
 
 class Connecting(Coroutine[Any, Any, ServerProvider]):
-    """To be awaited, or to be entered: `async with` ends the server again."""
+    """The pending connection: await it for the provider, or enter it by `async with`, which closes the server again."""
 
     def __init__(self, connecting: Coroutine[Any, Any, ServerProvider]) -> None:
         self._connecting = connecting

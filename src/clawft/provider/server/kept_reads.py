@@ -1,4 +1,4 @@
-"""Resources that a server lets us keep for a while: what is public for all, what is private for whoever read it."""
+"""A cache of resources, as long as their server allows: public ones for all, private ones for their reader."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from clawft.link.share.memory_budget import MEMORY_BUDGET
 MAX_KEPT = 256
 MAX_KEPT_BYTES = 4 * 1024 * 1024
 MAX_KEPT_SECONDS = 86_400.0
-"""However long a server says."""
+"""The longest time a result is kept, whatever a server says."""
 
 PUBLIC = ""
-"""In the place of a principal."""
+"""Stands in place of a principal."""
 
 
 class _Hints(Struct, rename="camel"):
@@ -34,20 +34,20 @@ class _Kept(Struct):
 
 
 class KeptReads:
-    """Results of one server by URI and reader; the longest unused give way."""
+    """Results of one server by URI and reader; the least recently used are dropped first."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
         self.bytes = 0
         self.changes = 0
-        """That the server has told of: what was asked for before one may be older than it."""
+        """How many changes the server has reported: results requested before the last one may be outdated."""
         ALL_KEPT.servers.add(self)
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def get(self, uri: str, principal: str) -> bytes | None:
-        """With the time that is left, so that whoever reads keeps it no longer than we may."""
+        """The result with the time that is left, so that its reader keeps it no longer than we may."""
         now = time.monotonic()
         for reader in (PUBLIC, principal):
             found = self._kept.get((uri, reader))
@@ -58,7 +58,7 @@ class KeptReads:
         return None
 
     def put(self, uri: str, principal: str, result: bytes) -> None:
-        """If the result says that it may be kept."""
+        """Keep the result, if it allows that."""
         try:
             told = msgspec.json.decode(result, type=_Hints)
         except msgspec.DecodeError:
@@ -81,7 +81,7 @@ class KeptReads:
         return False
 
     def forget(self, uri: str) -> None:
-        """It has changed, or a part of it, or what it is a part of."""
+        """The resource, a part of it, or its container has changed."""
         self.changes += 1
         for key in [key for key in self._kept if key[0].startswith(uri) or uri.startswith(key[0])]:
             self._drop(key)
@@ -96,7 +96,7 @@ class KeptReads:
 
 
 class _OfAll:
-    """One cache to the memory budget, however many servers there are."""
+    """The caches of all servers as one for the memory budget."""
 
     def __init__(self) -> None:
         self.servers: WeakSet[KeptReads] = WeakSet()
@@ -106,7 +106,7 @@ class _OfAll:
         return sum(map(_size, self.servers))
 
     def evict_one(self) -> bool:
-        """Drop one of the server that has most."""
+        """Drop one result of the server that has most."""
         return max(self.servers, key=_size).evict_one() if self.servers else False
 
 

@@ -1,4 +1,4 @@
-"""Log messages of a server: how much of them is heard, and which call they belong to. The decision is pure."""
+"""Decodes log messages of a server, and decides which call they belong to. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clawft.upstream.flights import Flight
 from clawft.wire.strings import clipped_json
 
 MAX_SAID_BYTES = 64 * 1024
-"""Of one message; a longer one is told as the beginning of its text."""
+"""Size of one message; of a longer one the beginning of its text is passed on."""
 MAX_TOLD_BYTES = 16 * 1024
 MAX_LOGGER_BYTES = 200
 
@@ -34,7 +34,7 @@ class _LongSaid(Struct):
 
 
 def read_said(params: bytes) -> LogParams | None:
-    """None for what is no log message; it is not worth an error."""
+    """The message; None if it is malformed, which is not worth an error."""
     try:
         if len(params) > MAX_SAID_BYTES:
             return _shortened(msgspec.json.decode(params, type=_LongSaid))
@@ -49,10 +49,10 @@ def _shortened(said: _LongSaid) -> LogParams:
 
 
 def belongs_to(flights: Collection[Flight], stream: int | None, *, per_request: bool) -> Flight | None:
-    """The call in flight that a message is about; None if that cannot be told, or it did not ask for any.
+    """The call a message is about; None if that is uncertain, or the call asked for no messages.
 
-    The stream it came on says it. Without one (a pipe has none) only one call may come into question: of those that
-    want messages, where the server sends them on account of a request, else of all.
+    The stream it came on tells. Without one (a pipe has none) there must be only one candidate: of the calls that want
+    messages, where the server sends them for a request, else of all.
     """
     if stream is not None:
         found = [flight for flight in flights if flight.stream == stream]
@@ -62,7 +62,7 @@ def belongs_to(flights: Collection[Flight], stream: int | None, *, per_request: 
 
 
 def is_wanted(flights: Collection[Flight], *, per_request: bool) -> bool:
-    """Whether somebody can have asked for it. Some servers speak on account of a request, which is under way then."""
+    """Whether any call can have asked for the message: some servers send them only during a request."""
     return not per_request or any(flight.call.talk.level for flight in flights)
 
 

@@ -1,7 +1,7 @@
-"""Logins on offer: a server that wants one gets an address to log in at, for as long as somebody may use it.
+"""Offers logins: a server that wants one gets an address to log in at, as long as it is wanted.
 
-Only a weft that goes on running makes offers: the browser has to find its listener. The address stands beside the
-server's state, is handed to agents that can show it, and lies in a file for `weft servers status`.
+Only a weft that keeps running makes offers: the browser has to reach its listener. The address is part of the server's
+state, is handed to agents that can show it, and lies in a file for `weft servers status`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _offer = msgspec.json.Decoder(LoginOffer)
 
 class LoginOffers:
     def __init__(self, folder: Path, logins: ServerLogins, logged_in: Callable[[str], None]) -> None:
-        """`logged_in` is told the name of a server that can now be connected."""
+        """`logged_in` is called with the name of a server that can now be connected."""
         self._folder = folder
         self._logins = logins
         self._logged_in = logged_in
@@ -51,7 +51,7 @@ class LoginOffers:
         self._open: dict[str, asyncio.Task[None]] = {}
 
     def state_changed(self, upstream: Upstream) -> None:
-        """An offer ends when the server is connected, or wants another login."""
+        """End the offer when the server is connected, and make one when it wants a login."""
         name = upstream.spec.name
         if upstream.state not in (ServerState.NEEDS_AUTH, ServerState.CONNECTED):
             return
@@ -65,7 +65,7 @@ class LoginOffers:
         name = upstream.spec.name
         file = self._folder / f"{check_name(name)}.json"
         if earlier is not None:
-            await asyncio.gather(earlier, return_exceptions=True)  # it takes its file away
+            await asyncio.gather(earlier, return_exceptions=True)  # which removes its file
         try:
             async with asyncio.timeout(LIFETIME_S):
                 await self._wait_for_person(upstream, file)
@@ -102,7 +102,7 @@ class LoginOffers:
 
 
 def offered(folder: Path, name: str) -> str:
-    """The address a running weft waits at for this server; empty if none does."""
+    """The address at which a running weft awaits the login for this server; empty if none does."""
     try:
         offer = _offer.decode(read_plain(folder / f"{check_name(name)}.json", MAX_OFFER_BYTES))
         os.kill(offer.pid, 0)

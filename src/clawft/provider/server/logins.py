@@ -1,4 +1,4 @@
-"""Logins to the servers we relay to: from one vault, at addresses that the user configured or the policy allows."""
+"""Logins to the servers we relay to, from one vault, at addresses that are configured or allowed by the policy."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:  # most gateways know one person
 
 class ServerLogins:
     def __init__(self, home: Path, policy: UrlPolicy, exchanger: Exchanger | None = None) -> None:
-        """`exchanger`: where people's tokens are exchanged, if we serve people."""
+        """`exchanger` exchanges people's tokens, if we serve people."""
         self.vault = Vault(home / "tokens").servers
         self._renewal = Renewal(self.vault)
         self._policy = policy
         self._exchanger = exchanger
 
     def credentials(self, spec: UpstreamSpec) -> Credentials:
-        """Those of the user, who is nobody to a server that is called in the name of people."""
+        """The user's credentials; none for a server that is called in the name of people."""
         if spec.exchange is None:
             return self.of(spec)
         return NoCredentials(spec.name, self._exchanger.issuer if self._exchanger else "")
 
     def of_person(self, spec: UpstreamSpec, proof: str) -> Credentials:
-        """In the name of whoever came with this proof."""
+        """Credentials in the name of the person who came with this proof."""
         asked = spec.exchange
         if asked is None or self._exchanger is None:
             return self.credentials(spec)
@@ -49,7 +49,7 @@ class ServerLogins:
         return ExchangedLogin(spec.name, self._exchanger, wanted, proof)
 
     def of(self, spec: UpstreamSpec, store: KeyValueStore | None = None) -> ServerLogin:
-        """As a link uses it: nobody is here to log in, so it says what is needed."""
+        """The login for a link, which cannot log in itself, and says what is needed."""
         return ServerLogin(spec.name, spec.url, self._renewal, web_for(self._policy, [spec.url]), store=store)
 
     def with_browser(self, spec: UpstreamSpec, identity: Identity, browser: Browser) -> ServerLogin:
@@ -61,12 +61,12 @@ class ServerLogins:
 
 
 def web_for(policy: UrlPolicy, configured: Sequence[str]) -> MakeWeb:
-    """How to ask whatever is found from `configured`: that itself is the user's word, the rest is judged."""
+    """Makes the HTTP access of logins: `configured` addresses are trusted, others are judged by the policy."""
     return lambda near: Web(trusting(configured, judge_by(policy)), near)
 
 
 def web_of_issuer(policy: UrlPolicy, issuer: str, jwks_url: str = "") -> Web:
-    """How the issuer of our callers' tokens is asked: what was configured is trusted, what it leads to is judged."""
+    """The HTTP access to the issuer of our callers' tokens: configured addresses are trusted, others are judged."""
     return web_for(policy, [issuer, jwks_url])(issuer)
 
 

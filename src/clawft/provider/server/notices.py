@@ -1,4 +1,4 @@
-"""Notices of servers, read as far as we act on them: progress of a call, a resource that has changed."""
+"""Decodes notifications of servers as far as we act on them: progress, and changed resources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clawft.wire.strings import clipped_json
 
 MAX_PROGRESS_BYTES = 4 * 1024
 MAX_NOTICE_BYTES = 64 * 1024
-"""Of a notice that a resource has changed, to be passed on whole."""
+"""Size of a notification about a changed resource that is passed on whole."""
 
 
 class ProgressParams(Struct, rename="camel"):
@@ -32,7 +32,7 @@ _long_progress = msgspec.json.Decoder(_LongProgress)
 
 
 def read_progress(params: bytes) -> ProgressParams | None:
-    """A progress notice that can be ours; anything else is not worth an error. A long message is cut."""
+    """The progress, if its token can be ours; else None. A long message is cut."""
     try:
         if len(params) <= MAX_PROGRESS_BYTES:
             return _progress.decode(params)
@@ -44,7 +44,7 @@ def read_progress(params: bytes) -> ProgressParams | None:
 
 
 def beside_uri(params: bytes) -> dict[str, Raw]:
-    """What a notice says of a resource besides its URI; nothing, if that is too much for a notice."""
+    """The members of a notification besides its URI; none if it is too large."""
     if len(params) > MAX_NOTICE_BYTES:
         return {}
     return {key: value for key, value in told_of(params).items() if key != "uri"}

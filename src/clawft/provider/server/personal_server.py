@@ -1,7 +1,7 @@
 """A server that is called in the name of people: each has a session, a token and lists of their own.
 
-Nothing of it is shared. What a person is offered, reads, follows or waits for belongs to a provider that nobody else
-reaches; here it is only found, by the proof they came with.
+Nothing is shared. A person's offers, reads, watches and tasks belong to a provider that no one else reaches; here it is
+only looked up, by the person's proof.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from clawft.upstream.upstream import Upstream
 from clawft.upstream.ways import ways_to
 from clawft.wire.jsonrpc.messages import Notification, Request
 
-if TYPE_CHECKING:  # which keep us
+if TYPE_CHECKING:  # which own us
     from clawft.provider.server.server_providers import PersonalLogins
 
 READY_SECONDS = 10.0
-"""How long a person's first look waits for a server; what comes later is told as a change."""
+"""How long a person's first look waits for a server; what comes later is reported as a change."""
 AGAIN_SECONDS = 5.0
-"""Between two tries of a server that refused a person."""
+"""Time between two attempts at a server that refused a person."""
 IDLE_SECONDS = 1_800.0
 MAX_OF_ONE = 16
-"""Sessions of one person with one server: through different programs, or with different rights."""
+"""Sessions of one person with one server, by different programs or with different rights."""
 
 
 class _Guest(Struct):
-    """A person at the server."""
+    """A person's session with the server."""
 
     principal: str
     provider: ServerProvider
@@ -97,7 +97,7 @@ class PersonalServer:
             async with asyncio.timeout(READY_SECONDS):
                 await upstream.tried.wait()
         except TimeoutError:
-            pass  # it goes on trying
+            pass  # it keeps trying
 
     async def run(self, call: Call) -> Reply:
         if not call.caller.proof:
@@ -125,7 +125,7 @@ class PersonalServer:
     # ── coming and going ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _meet(self, caller: Caller) -> _Guest:
-        """This person's session: the one there is, tried again if it was refused a while ago, or a new one."""
+        """This person's session: the existing one, retried if it was refused a while ago, or a new one."""
         now = time.monotonic()
         guest = self._guests.get(caller.proof)
         if guest is None or self._pool.private.find(self.server, _key(caller.proof)) is not guest.upstream:
@@ -151,7 +151,7 @@ class PersonalServer:
         return _Guest(caller.principal, provider, now, now)
 
     def _send_home(self, caller: Caller, now: float) -> None:
-        """Whoever has not come for long leaves; so does the oldest session of a person who has too many."""
+        """Close sessions that were idle for long, and the oldest of a person who has too many."""
         others = {proof: guest for proof, guest in self._guests.items() if proof != caller.proof}
         gone = [proof for proof, guest in others.items() if now - guest.used > IDLE_SECONDS]
         own = [proof for proof, guest in others.items() if guest.principal == caller.principal]
@@ -163,12 +163,12 @@ class PersonalServer:
 
 
 def _key(proof: str) -> str:
-    """Beside conversations, which have names of their own."""
+    """The key of a person's session among those of conversations."""
     return f"person {proof}"
 
 
 class _Around:
-    """The house, as one person's session has it. As `upstream.surroundings.Surroundings`."""
+    """The surroundings of one person's session, as `upstream.surroundings.Surroundings`."""
 
     provider: ServerProvider
 
@@ -188,20 +188,20 @@ class _Around:
         return ways_to(spec, login_to=lambda _: self._login)
 
     def roots(self) -> list[Mapping[str, Any]]:
-        """Folders of this machine are none of theirs."""
+        """No folders: those of this machine are not this person's."""
         return []
 
     async def answer_request(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
         return await handshake_questions.answer(upstream, request, stream, self.roots)
 
     def lists_changing(self, upstream: Upstream, reading: asyncio.Task[None]) -> None:
-        """Nobody waits: what has changed is told when it is there."""
+        """Nothing to wait for: changes are reported when they are there."""
 
     def offer_changed(self, upstream: Upstream, parts: Parts) -> None:
         self.provider.offer_changed(parts)
 
     def state_changed(self, upstream: Upstream) -> None:
-        """Nobody watches: whoever calls is told."""
+        """Nothing to report: callers see the state."""
 
     def on_notification(self, upstream: Upstream, notification: Notification, stream: int | None) -> None:
         self.provider.on_notification(notification, upstream, stream)

@@ -1,4 +1,4 @@
-"""Progress of calls in flight: each goes out with a token of ours, and its progress comes back to its caller."""
+"""Routes progress of calls in flight back to their callers, by a token of ours for each call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Followed(Struct):
 
 
 class ProgressFollowing:
-    """By token. Progress also extends the deadline of its call."""
+    """The calls in flight by token. Progress also extends the deadline of its call."""
 
     def __init__(self) -> None:
         self._followed: dict[int, _Followed] = {}
@@ -35,7 +35,7 @@ class ProgressFollowing:
         return token
 
     def hand_over(self, token: int, talk: Talk) -> None:
-        """Send further progress to this talk: the caller has left, or has come back."""
+        """Send further progress to this talk, as the caller has left or has come back."""
         self._followed[token].talk = talk
 
     def end(self, token: int) -> None:

@@ -1,4 +1,4 @@
-"""The bytes of a relayed call: only names, tokens and protocol keys change on the way; the rest stays as it came."""
+"""Rewrites the bytes of a relayed call: names, tokens and protocol keys change, the rest stays as it came."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clawft.wire.shapes import flaw
 from clawft.wire.trace import PARENT, continued
 
 _PROTOCOL = metas.PREFIX.rstrip("/").encode()
-"""Without the slash, as JSON may escape that."""
+"""Without the slash, as JSON may escape it."""
 _CACHE_HINTS = ("ttlMs", "cacheScope")
 _PROGRESS = b'"progressToken"'
 
@@ -40,7 +40,7 @@ def _new_span() -> str:
 
 
 def call_end(meta: bytes, token: int | None) -> bytes:
-    """The rest of a tools/call behind its arguments."""
+    """The request's bytes behind the arguments."""
     told = outgoing_meta(meta, token)
     return b',"_meta":%b}}' % _encode(told) if told else b"}}"
 
@@ -58,7 +58,7 @@ def further(more: bytes) -> dict[str, Raw]:
 
 
 class _Said(Struct, rename="camel"):
-    """Raw, so that no value of the wrong type is refused here."""
+    """Raw members, so that no value of the wrong type is refused here."""
 
     is_error: Raw = Raw(b"false")
     result_type: Raw = Raw(b'"complete"')
@@ -105,7 +105,7 @@ def _must_tell(is_error: Raw) -> None:
 
 
 def _must_be_whole(result: bytes) -> None:
-    """Raises ProtocolFailure for a result without content that belongs to another revision, a question or a task."""
+    """Raises ProtocolFailure for a result without content that is of another revision, a question or a task."""
     members = _object.decode(result)
     if "content" in members:
         return
@@ -143,16 +143,16 @@ def _kind_of(told: Raw) -> Kind:
 
 
 MAX_BLOCKS = 10_000
-"""Content blocks in one result. Each takes memory of its own wherever it is read."""
+"""Content blocks in one result: each takes memory of its own wherever it is decoded."""
 
 _NO_BLOCKS = Raw(b"[]")
 
 
 def with_blocks(result: bytes) -> bytes:
-    """The result of a tool with its list of content, which clients rely on: an empty one where the server left it out,
-    or has `null` for none, as servers in Go do.
+    """The tool result with its list of content, which clients rely on: an empty one if the server left it out or wrote
+    `null`, as servers in Go do.
 
-    Raises ProtocolFailure for a list that is none, of something else than blocks, or without end.
+    Raises ProtocolFailure if the content is no list, has other items than blocks, or too many.
     """
     members = _object.decode(result)
     if bytes(members.get("content", Raw(_NULL))) == _NULL:

@@ -1,4 +1,4 @@
-"""Which resources a server has, or may have."""
+"""The resources a server lists, or may have by its templates and pages."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from msgspec import Struct, field
 from clawft.upstream.offer.server_offer import NOTHING, ServerOffer
 
 PAGE = "ui://"
-"""How the URI of a page begins that a tool is shown with (the extension `io.modelcontextprotocol/ui`)."""
+"""The prefix of a page's URI; tools are shown with pages (extension `io.modelcontextprotocol/ui`)."""
 
 
 class ResourceLists:
-    """A server's lists, looked through once."""
+    """The lists of a server, evaluated once."""
 
     def __init__(self, offer: ServerOffer | None) -> None:
         self.offer = offer
@@ -29,7 +29,7 @@ class ResourceLists:
 
     @cached_property
     def pages(self) -> frozenset[str]:
-        """Named by tools; they need not be listed."""
+        """The pages that tools name; they need not be listed."""
         named = (page_of(tool.wire) for tool in self.lists.tools)
         return frozenset(page for page in named if page.startswith(PAGE))
 

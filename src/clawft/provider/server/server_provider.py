@@ -1,4 +1,4 @@
-"""The tools, resources and prompts of an external server, as a provider like any other."""
+"""An external server as a provider of its tools, resources and prompts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _encode = msgspec.json.encode
 
 
 class ServerProvider:
-    """Relays. Arguments and results pass as the bytes they are."""
+    """Relays to one server. Arguments and results pass as bytes."""
 
     def __init__(
         self,
@@ -59,9 +59,9 @@ class ServerProvider:
         roots: Roots = list,
         whose: str = "",
     ) -> None:
-        """`own` gives the server as one conversation, or person, has it, for a server that keeps its callers apart.
+        """`own` gives the private upstream of a conversation or person, for a server that keeps its callers apart.
 
-        `park` keeps calls whose agents went to find an answer, `roots` are the folders of the house. `whose` is the
+        `park` keeps calls whose agents went to find an answer, `roots` are the folders of this gateway. `whose` is the
         proof of the only person it is for.
         """
         self._upstream = upstream
@@ -84,7 +84,7 @@ class ServerProvider:
 
     @property
     def extensions(self) -> Mapping[str, Any]:
-        """All but tasks, which are ours to serve; none, if there is no end to them."""
+        """The server's extensions except tasks, which the gateway serves; none if there are too many."""
         session = self._upstream.session
         told: Mapping[str, Any] = session.peer.extensions if session is not None else {}
         known = {name: settings for name, settings in told.items() if name != metas.TASKS}
@@ -93,7 +93,7 @@ class ServerProvider:
     # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def list_tools(self) -> Sequence[Tool]:
-        """Those its entry lets through, chosen once for as long as the server's list is the same."""
+        """The tools its configuration allows, chosen again only when the server's list changes."""
         told = self._upstream.tools
         if self._chosen_from is not told:
             rules = self._upstream.spec.tools
@@ -111,10 +111,10 @@ class ServerProvider:
         try:
             await self._upstream.connected(min(self._upstream.spec.timeout_ms / 1000, CONNECT_SECONDS))
         except NotConnected as absent:
-            log.debug("%s", absent)  # whoever calls is told how it is then
+            log.debug("%s", absent)  # a call reports its state then
 
     async def refresh_tools(self) -> None:
-        """Ask the server; the list is swapped in one step when its answer is there."""
+        """Ask the server; the list is replaced in one step when the answer is there."""
         await self._upstream.refresh()
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
@@ -127,13 +127,13 @@ class ServerProvider:
     def on_notification(
         self, notification: Notification, upstream: Upstream | None = None, stream: int | None = None
     ) -> None:
-        """`upstream` is the server as one conversation has it, if it is not the one we share."""
+        """`upstream` is the private one of a conversation, if it is not the shared one."""
         if notification.method == "notifications/progress":
             self._calls.following.progressed(notification.params)
         elif notification.method == "notifications/message":
             self._pass_on_log_message(notification.params, upstream or self._upstream, stream)
         elif notification.method == "notifications/elicitation/complete":
-            from clawft.provider.server.question import questions  # few send a person anywhere
+            from clawft.provider.server.question import questions  # few servers send a person to an address
 
             self._visited(questions.elicitation_id(self.server, questions.read_visit(notification.params)))
 
@@ -142,8 +142,8 @@ class ServerProvider:
             self._changes.elicitation_completed(id)
 
     def _pass_on_log_message(self, params: bytes, upstream: Upstream, stream: int | None) -> None:
-        """To the call that it belongs to; else to the conversations of the only principal that uses this server."""
-        from clawft.provider.server import log_messages  # few say anything
+        """Send it to the call it belongs to; else to the conversations of the server's only principal."""
+        from clawft.provider.server import log_messages  # few servers send log messages
 
         said = log_messages.read_said(params)
         if said is None:
@@ -202,14 +202,14 @@ class ServerProvider:
         return self._read().lists.prompts
 
     def _read(self) -> ResourceLists:
-        """The server's lists, read once for as long as they are the same."""
+        """The server's resource lists, evaluated again only when they change."""
         offer = self._upstream.offer
         if self._readable.offer is not offer:
             self._readable = ResourceLists(offer)
         return self._readable
 
     async def read_resource(self, uri: str) -> bytes | None:
-        """The server's whole result; None if it has nothing of that name."""
+        """The server's whole result; None if it has no such resource."""
         return await self.read_resource_for(Call(Caller(), uri, Tool(uri, b""), Origin(self.namespace, self.server)))
 
     def may_have(self, uri: str) -> bool:
@@ -239,7 +239,7 @@ class ServerProvider:
         return self._reads
 
     def completes(self, ref: Mapping[str, Any]) -> bool:
-        """As far as is known: one that is not connected may."""
+        """Whether it may complete this; a server that is not connected may."""
         session = self._upstream.session
         if session is not None and not session.peer.completes:
             return False
@@ -252,7 +252,7 @@ class ServerProvider:
         self._changes = changes
 
     def offer_changed(self, parts: Parts) -> None:
-        """These lists of the server differ from what was offered before."""
+        """These lists of the server have changed."""
         if parts & {"resources", "templates"} and self._reads is not None:
             self._reads.kept.clear()
         if self._changes is None:
@@ -270,7 +270,7 @@ def _is_chosen(name: str, rules: ToolRules) -> bool:
 
 
 def as_result(result: bytes) -> CallToolResult:
-    """The view for Python programs. A result that says nothing we know is shown as the JSON it is."""
+    """The result for Python programs. One without any known member is shown as JSON."""
     try:
         if {"content", "isError", "structuredContent"} & msgspec.json.decode(result, type=dict[str, Raw]).keys():
             return msgspec.json.decode(result, type=CallToolResult)

@@ -1,4 +1,4 @@
-"""Servers come and go; their providers with them. Between the pool, which keeps servers, and whoever offers tools."""
+"""Registers and unregisters the providers of servers, as these come and go in the pool."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AskRoots = Callable[[], Awaitable[list[Mapping[str, Any]] | None]]
 
 
 class PersonalLogins(Struct, frozen=True):
-    """Whose tokens prove who calls, and the login to a server in the name of whoever came with one."""
+    """The issuer whose tokens prove who calls, and the logins to servers in a person's name."""
 
     issuer: str
     login_of: Callable[[UpstreamSpec, str], Credentials]
@@ -55,8 +55,8 @@ class ServerProviders:
     ) -> None:
         """`park` keeps the calls of all servers whose agents went to find an answer.
 
-        `ask_roots` asks the agent for its own, on behalf of servers that want to know outside any call. `people` are
-        those in whose name servers are called.
+        `ask_roots` asks the agent for its folders, for servers that want them outside any call. `people` are the logins
+        of people in whose name servers are called.
         """
         self._people = PersonalLogins("", _nobody) if people is None else people
         self._ask_roots = ask_roots
@@ -72,7 +72,7 @@ class ServerProviders:
         pool.news.answer_request = self._answer_request
 
     def find(self, server: str) -> ServerProvider | None:
-        """None for one that is called in the name of people, too: without one of them it has nothing."""
+        """The provider; None also for a server that is called in the name of people, which has nothing without one."""
         found = self._providers.get(server)
         return found if isinstance(found, ServerProvider) else None
 

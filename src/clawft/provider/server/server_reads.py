@@ -1,4 +1,4 @@
-"""What a server has beside its tools, as it is read: resources, prompts, and values that complete an argument."""
+"""Reads the resources, prompts and completions of a server."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ T = TypeVar("T")
 
 
 class ServerReads:
-    """Of one server. Results pass as the bytes they are."""
+    """The reads of one server. Results pass as bytes."""
 
     def __init__(self, upstream: Upstream, of: Callable[[Caller], Upstream], questions: ServerQuestions) -> None:
-        """`of` gives the server as one caller has it."""
+        """`of` gives the upstream that this caller uses."""
         self._upstream = upstream
         self._of = of
         self._keeps = upstream.spec.isolation == "shared"
-        """What one that keeps its callers apart has told is for whoever asked."""
+        """Whether results are cached; not for a server that keeps its callers apart."""
         self._questions = questions
         self._server = upstream.spec.name
         self.kept = KeptReads()
         upstream.interest.when_updated(self.kept.forget)
 
     async def resource(self, call: Call) -> bytes | None:
-        """None if the server has nothing of that name."""
+        """The result; None if the server has no such resource."""
         uri = call.tool.name
         try:
             kept = None if call.more or not self._keeps else self.kept.get(uri, call.caller.principal)
@@ -82,7 +82,7 @@ class ServerReads:
             return NO_VALUES
 
     async def _ask_for(self, call: Call, method: str, members: Mapping[str, Any]) -> bytes:
-        """A request of an agent's, which may be asked something on the way."""
+        """Make a request whose agent may be asked questions on the way."""
         upstream, seconds = self._of(call.caller), self._upstream.spec.timeout_ms / 1000
         changes = self.kept.changes
 
@@ -113,7 +113,7 @@ class ServerReads:
         return failed(self._server, wrong)
 
     async def _complete(self, upstream: Upstream, asked: Completing) -> bytes:
-        """Nothing of a server that does not complete, which shows when it is connected."""
+        """The result; empty if the server does not complete, which is known once it is connected."""
         method, seconds = "completion/complete", upstream.spec.timeout_ms / 1000
 
         async def ask(session: Session) -> tuple[bytes, bool]:
@@ -131,7 +131,7 @@ class ServerReads:
 
 
 async def _anew(upstream: Upstream, ask: Callable[[Session], Awaitable[T]]) -> T:
-    """Reading changes nothing: what was lost with its connection is asked once more."""
+    """Make the request again if it was lost with its connection: reading changes nothing."""
     try:
         return await _once(upstream, ask)
     except LOST:
@@ -143,7 +143,7 @@ async def _once(upstream: Upstream, ask: Callable[[Session], Awaitable[T]]) -> T
 
 
 async def watch(upstream: Upstream, uri: str, changed: TellChange) -> Callable[[], None]:
-    """Back when the server knows of it; what this returns ends it. Raises ClawftError if nobody will tell."""
+    """Watch a resource; returns when the server knows, with the function that ends it. Raises ClawftError."""
     await upstream.connected(min(upstream.spec.timeout_ms / 1000, CONNECT_SECONDS))
     interest = upstream.interest
 

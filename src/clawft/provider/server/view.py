@@ -1,4 +1,4 @@
-"""A tool's result as agents that know only text see it. The relay itself passes results untouched."""
+"""A tool's result for agents that take only text. The relay itself leaves results untouched."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _object = msgspec.json.Decoder(dict[str, Any])
 
 
 def agent_view(tool: str, result: bytes) -> Mapping[str, Any]:
-    """`{"output": text}`: all text blocks, joined. Raises ExecutionFailed with the text of a result that is an error.
+    """`{"output": text}` with all text blocks joined. Raises ExecutionFailed with the text of an error result.
 
-    A result that has neither content nor an error flag is not one we know, and given back as it is.
+    A result with neither content nor an error flag is of unknown form, and returned as it is.
     """
     said = _object.decode(result)
     if "content" not in said and "isError" not in said:

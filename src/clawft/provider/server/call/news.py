@@ -1,4 +1,4 @@
-"""How a server's task is getting on, for an agent that follows its call as a task of its own."""
+"""Follows the state of a server's task, for an agent that follows its call as a task of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ POLL_SECONDS = 0.5
 SHORTEST_POLL_SECONDS = 0.02
 LONGEST_POLL_SECONDS = 5.0
 LAST_LOOK_SECONDS = 1.0
-"""For a server to say how its task has ended, after its result."""
+"""Time for a server to report how its task has ended, after its result."""
 
 Look = Callable[[], Awaitable[bytes]]
 """Asks the server for the task."""
@@ -26,28 +26,26 @@ def is_background(call: Call) -> bool:
 
 
 def wish(call: Call) -> dict[str, int]:
-    """What a server of 2025-11-25 is asked for with a task."""
+    """How long a server of 2025-11-25 is asked to keep its task."""
     talk = call.talk
     return {"ttl": talk.wished_ms} if isinstance(talk, BackgroundTalk) and talk.wished_ms is not None else {}
 
 
 def tell(call: Call, shape: bytes) -> None:
-    """The shape was read before."""
+    """Report the state, which was decoded before, to an agent that follows the call."""
     if isinstance(call.talk, BackgroundTalk):
         call.talk.stands(tasks.standing(shape))
 
 
 def pause(shape: bytes) -> float:
-    """Before the task is asked for again."""
+    """Seconds until the task is asked for again."""
     told = tasks.standing(shape).poll_ms
     return min(max(POLL_SECONDS if told is None else told / 1000, SHORTEST_POLL_SECONDS), LONGEST_POLL_SECONDS)
 
 
 @asynccontextmanager
 async def followed(call: Call, interest: Interest, shape: bytes, look: Look) -> AsyncGenerator[None]:
-    """While somebody waits for the result of a task of 2025-11-25: what its server tells of it by itself, and what it
-    says when it is asked, as often as it wants to be and once at the end.
-    """
+    """While the result of a 2025-11-25 task is awaited, report its state: as notified, as polled, and at the end."""
     news = _News(call, shape, look)
     release = interest.watch(interest.tasks, news.id, news.hear)
     asking = asyncio.get_running_loop().create_task(news.keep_asking())
@@ -72,7 +70,7 @@ class _News:
         self.hear(shape)
 
     def hear(self, shape: bytes) -> None:
-        """What is no news of this task is none."""
+        """Report a new state; states of other tasks are ignored."""
         try:
             tasks.read(shape, self.id)
         except ProtocolFailure:
@@ -81,7 +79,7 @@ class _News:
         tell(self._call, shape)
 
     async def keep_asking(self) -> None:
-        """Until the server has no more to say."""
+        """Poll until the task is over."""
         try:
             while not self._is_over():
                 await asyncio.sleep(pause(self._shape))

@@ -1,4 +1,4 @@
-"""Calls that need one message to the server and one answer, and no task to wait for it."""
+"""Calls that need one message to the server and one answer, without an asyncio task to wait for it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from clawft.provider.server import relay
 from clawft.upstream.flights import Flight
 from clawft.wire.jsonrpc.messages import Failure, Response
 
-if TYPE_CHECKING:  # which begins them
+if TYPE_CHECKING:  # which starts them
     from clawft.provider.server.call.server_calls import CallTemplate, SessionWay
 
 CallEnd = Response | Failure | ClawftError
 
 
 class PlainCall(Flight):
-    """Sent as soon as it is made. It is the waiter of its own answer (see `wire.correlate.Waiter`)."""
+    """A call that is sent when it is made, and is the waiter of its own answer (see `wire.correlate.Waiter`)."""
 
     _over = False
     _token: int | None = None
-    """Our progress token, if the caller wants progress."""
+    """The progress token we sent, if the caller wants progress."""
 
     def __init__(self, call: Call, template: CallTemplate, way: SessionWay, receiver: ReplyReceiver) -> None:
         self.call = call
@@ -80,7 +80,7 @@ class PlainCall(Flight):
         self.way.link.withdraw(self._id, beside)
 
     def _read(self, answer: Response | Failure) -> Reply | None:
-        """None if there is more to do, or something is wrong with it: whoever goes on with it says what."""
+        """The reply; None if more is needed, or the answer is wrong: the slow path then says how."""
         if not isinstance(answer, Response) or not is_cheap(answer.result):
             return None
         try:

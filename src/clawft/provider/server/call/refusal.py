@@ -1,4 +1,4 @@
-"""What went wrong at a server, as words an agent can act on."""
+"""Turns errors of a server into words an agent can act on."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from clawft.wire.shapes import members
 from clawft.wire.visible import make_visible, visible_text
 
 DATA_CHARS = 1_000
-"""Of an error's data, as far as it is passed on."""
+"""Characters of an error's data that are passed on."""
 
 
 def failed(server: str, error: ClawftError) -> ExecutionFailed | JsonRpcFailure | MissingCapability:
-    """An error answer passes as it is, unless it is about our request; else the server is named."""
+    """The error for the agent: the server's own, unless it is about our request; else with the server's name."""
     hint = error.hint or f"weft servers status {server}"
     if not isinstance(error, JsonRpcFailure):
         return ExecutionFailed(conceal(f"{server}: {error.message}"), hint=conceal(hint))
@@ -45,7 +45,7 @@ def failed(server: str, error: ClawftError) -> ExecutionFailed | JsonRpcFailure 
 
 
 def is_of_other_era(error: ClawftError) -> bool:
-    """Does it say that the server no longer speaks as it did when we met it?"""
+    """Whether the error means that the server no longer speaks the protocol era it spoke when we connected."""
     if isinstance(error, LinkRefused):
         return error.http_status == BAD_REQUEST
     if not isinstance(error, JsonRpcFailure):
@@ -54,12 +54,12 @@ def is_of_other_era(error: ClawftError) -> bool:
 
 
 def in_words(server: str, error: JsonRpcFailure) -> str:
-    """An error that passed as it is, for whoever has room for a text only."""
+    """An error answer as one text, where only a text fits."""
     return f"{server}: {error.message} (code {error.error_code}){_data(error.error_data)}"
 
 
 def passed_on(server: str, error: JsonRpcFailure) -> JsonRpcFailure | MissingCapability:
-    """Whole, but for what nobody would see and the key it was given, which a server may repeat."""
+    """The whole error answer, without invisible characters and without secrets the server may repeat."""
     if error.error_code == MISSING_CAPABILITY:
         return lacking(server, error)
     data = error.error_data
@@ -68,14 +68,14 @@ def passed_on(server: str, error: JsonRpcFailure) -> JsonRpcFailure | MissingCap
 
 
 def lacking(server: str, error: JsonRpcFailure) -> MissingCapability:
-    """What we declared to the server is what the agent declared to us: so it is the agent that lacks something."""
+    """The error about a capability. What we declare to the server is what the agent declared, so the agent lacks it."""
     required = members(members(error.error_data).get("requiredCapabilities"))
     said = visible_text(f"{conceal(error.message)}{_capability(error.error_data)}")
     return MissingCapability(f"{server}: {said}", required=required)
 
 
 def withheld(spec: UpstreamSpec, error: JsonRpcFailure) -> ExecutionFailed | None:
-    """The agent may well have declared it: then it is the configuration that keeps it from the server."""
+    """The error if the configuration withholds the capability from the server; None if it does not."""
     required = members(members(error.error_data).get("requiredCapabilities"))
     kept = [kind for kind in EVERYTHING if kind in required and kind not in spec.asks]
     if not kept:
@@ -85,7 +85,7 @@ def withheld(spec: UpstreamSpec, error: JsonRpcFailure) -> ExecutionFailed | Non
 
 
 def contradicted(server: str, error: JsonRpcFailure, told: Mapping[str, Any]) -> ExecutionFailed | None:
-    """It was `told` that the agent has all it says is missing: then it is the server that is wrong."""
+    """The error if the server misses a capability it was `told` that the agent has; None if it was not."""
     required = members(members(error.error_data).get("requiredCapabilities"))
     if not required or any(kind not in told or members(ways).keys() - told[kind] for kind, ways in required.items()):
         return None
@@ -102,7 +102,7 @@ def _data(data: object) -> str:
 
 
 def _urls(data: object) -> str:
-    """Never opened by us: the person decides."""
+    """The addresses a person should visit. We never open them: the person decides."""
     asked = members(data).get("elicitations")
     items = cast("list[object]", asked)[:MAX_URLS] if isinstance(asked, list) else []
     places = [str(url) for item in items if is_web_address(url := members(item).get("url"))]
@@ -118,12 +118,12 @@ def _capability(data: object) -> str:
 
 
 def _spelled(kind: str, ways: object) -> list[str]:
-    """An agent that fills in forms has not said that it opens addresses: `elicitation.url`."""
+    """The capability with its parts, such as `elicitation.url`: agents with forms may not open addresses."""
     return [f"{kind}.{way}" for way in members(ways)] or [kind]
 
 
 def _ours(data: object) -> str:
-    """These describe the request we made, not the one we were given."""
+    """The text for errors about the request we made, not the agent's."""
     return f"; clawft and the server disagree about the protocol{_data(data)}"
 
 

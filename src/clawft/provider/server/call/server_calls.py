@@ -1,4 +1,4 @@
-"""Tool calls on their way to a server and back, as the bytes they are.
+"""Takes in the tool calls for a server: plain ones are sent at once, others go by the slow path.
 
 What a call needs beyond a place among the others is loaded with the first one.
 """
@@ -33,9 +33,9 @@ CONNECT_SECONDS = 30.0
 LOST = (ProcessExited, LinkClosed, SessionLost)
 """The errors of a call that was lost with its connection; it may have run."""
 BROKEN = (LinkError, WireError, ProtocolFailure)
-"""The errors that are the server's fault. They are told under its name, as the caller's request was in order."""
+"""Errors that are the server's fault. They are reported under its name, as the caller's request was in order."""
 
-_HANDSHAKE = Era.HANDSHAKE  # to find it in its class takes longer than all the rest of a comparison
+_HANDSHAKE = Era.HANDSHAKE  # a local name, as looking it up in its class takes longer than all the rest of a comparison
 
 _encode = msgspec.json.encode
 
@@ -59,7 +59,7 @@ class SessionWay(Struct, frozen=True, gc=False):
     following: ProgressFollowing
     begin: type[PlainCall]
     settle: Callable[[PlainCall, CallEnd], Awaitable[Reply]]
-    """For the rest of a call that turned out to need more."""
+    """Goes on with a call that turned out to need more."""
 
 
 class ServerCalls:
@@ -73,7 +73,7 @@ class ServerCalls:
         visited: Callable[[str], None],
         own: Callable[[str], Upstream] | None = None,
     ) -> None:
-        """`own` gives the server as one conversation, or person, has it, for one that keeps its callers apart."""
+        """`own` gives the private upstream of a conversation or person, for a server that keeps its callers apart."""
         self._upstream = upstream
         self._park = park
         self._roots = roots
@@ -86,7 +86,7 @@ class ServerCalls:
         self._way: SessionWay | None = None
         self._was_called = False
         self.only_principal = ""
-        """The principal of all calls so far, if there is only one: log messages without a call go to them."""
+        """The principal of all calls so far, if it is only one: it gets log messages outside of calls."""
 
     # ── what the first call needs: no cached properties, which make all that is read for each call slower to find ─────
 
@@ -183,7 +183,7 @@ class ServerCalls:
 
 
 def _session_key(caller: Caller) -> str:
-    """What a caller has a session of its own by: its conversation, else its person.
+    """What a caller's own session is found by: its conversation, else its person.
 
     Empty outside a conversation for the user of this machine and their delegates, who use the shared session then.
     """
@@ -192,9 +192,7 @@ def _session_key(caller: Caller) -> str:
 
 
 def _is_plain(call: Call, session: Session) -> bool:
-    """Whether one request and one answer are enough: both sides speak the handshake era, and no more than progress is
-    wanted on the way.
-    """
+    """Whether one request and one answer are enough: both sides speak the handshake era, and want progress at most."""
     talk = call.talk
     if call.more or talk.level or talk.carried or call.tool.task == "required":
         return False

@@ -58,7 +58,7 @@ class SlowPath:
         following: ProgressFollowing,
         questions: ServerQuestions,
     ) -> None:
-        """`of` gives the server as one caller has it."""
+        """`of` gives the upstream that this caller uses."""
         self._upstream = upstream
         self._of = of
         self._following = following
@@ -67,7 +67,7 @@ class SlowPath:
         self.tasks = ForeignTasks(upstream.spec, of, questions)
 
     async def settle(self, plain: PlainCall, ended: CallEnd) -> Reply:
-        """Finish a plain call that ended with something other than a plain result."""
+        """Finish a plain call that ended with anything but a plain result."""
         upstream, session = plain.way.upstream, plain.way.session
         try:
             if not isinstance(ended, ClawftError):
@@ -83,7 +83,7 @@ class SlowPath:
             raise self.told(wrong, upstream) from None
 
     def told(self, wrong: ClawftError, upstream: Upstream) -> ExecutionFailed | JsonRpcFailure | MissingCapability:
-        """The error as the calling agent gets it."""
+        """The error for the calling agent."""
         if is_of_other_era(wrong):
             upstream.health.doubt()
         upstream.failed_a_request(wrong)
@@ -99,7 +99,7 @@ class SlowPath:
             raise ExecutionFailed(down.message, hint=down.hint) from None
 
     async def _raise_log_level(self, upstream: Upstream, level: str) -> None:
-        """A handshake server has one log level for all callers; a stateless one is told with each call."""
+        """Set the level of a handshake server, which has one for all callers; others get it with each call."""
         if not upstream.logs_per_request and upstream.interest.hear_at_least(level):
             await upstream.interest.settled(TELL_SECONDS)
 
@@ -108,7 +108,7 @@ class SlowPath:
         return await self._relay(call, upstream, session, flight.left(), last=True)
 
     async def relay(self, call: Call, upstream: Upstream, session: Session, seconds: float) -> Reply:
-        """Run a call that already has its place at the server's gate."""
+        """Run a call that holds its place at the server's gate."""
         if call.talk.level:
             await self._raise_log_level(upstream, call.talk.level)
         if call.tool.task == "required" or (call.tool.task == "optional" and is_background(call)):
@@ -120,7 +120,7 @@ class SlowPath:
     async def _relay(
         self, call: Call, upstream: Upstream, session: Session, seconds: float, *, last: bool = False
     ) -> Reply:
-        """`last`: a call that is lost now is not repeated."""
+        """Send the call and await its reply. `last`: it is not repeated if it is lost."""
         flight = Flight(call, call.tool.name, seconds, seconds * HARD_LIMIT_FACTOR)
         followed = call.meta and relay.wants_progress(call.meta)
         token = self._following.begin(call.talk, flight) if followed else None
@@ -177,7 +177,7 @@ class SlowPath:
     async def _refused(
         self, call: Call, upstream: Upstream, session: Session, error: JsonRpcFailure, seconds: float, *, last: bool
     ) -> Reply:
-        """A tool whose header annotations have changed is read again, and the call, which did not run, made again."""
+        """The reply after an error. A call whose tool has changed its header annotations is repeated."""
         if error.error_code == URL_ELICITATION_REQUIRED:
             await ask_for_urls(self._server, call, error)
         if error.error_code == MISSING_CAPABILITY and needs_tasks(error) and not follows(call.caller):
@@ -194,7 +194,7 @@ class SlowPath:
         return await self._relay(call, upstream, session, seconds, last=True)
 
     async def _begun(self, call: Call, session: Session, reply: Reply, task: bytes, seconds: float) -> Reply:
-        """The agent follows the task if it can. Raises ProtocolFailure for one that nobody could follow."""
+        """The reply with a task, or with its result if the agent follows no tasks. Raises ProtocolFailure."""
         if not follows(call.caller):
             return await self.tasks.finish(call, session, task, seconds)
         read_task(task)
@@ -203,7 +203,7 @@ class SlowPath:
     # ── questions on the way ─────────────────────────────────────────────────────────────────────────────────────────
 
     async def _go_on(self, call: Call, upstream: Upstream, session: Session, seconds: float) -> Reply:
-        """The agent has come back with answers."""
+        """Continue a call whose agent has come back with answers."""
         match carried_state.read(call.talk.carried):
             case carried_state.ParkedCall(id):
                 answer = await self._questions.go_on(call, id)
@@ -217,7 +217,7 @@ class SlowPath:
                 return await self._relay(call, upstream, session, seconds)
 
     async def _complete(self, call: Call, session: Session, wanted: UnfinishedResult, seconds: float) -> Reply:
-        """The server wants to know something first; what it then begins may be a task."""
+        """The reply after answering the server's questions; that may be a task."""
         members, told = self._members(call, None), self._told(call)
         whole = await self._questions.complete(call, session, "tools/call", members, wanted, seconds, told)
         reply = relay.reply_of(whole, stateless=True, older=call.caller.era is Era.HANDSHAKE)
@@ -250,5 +250,5 @@ def _reply_of(call: Call, session: Session, result: bytes) -> Reply:
 
 
 def _may_repeat(tool: Tool) -> bool:
-    """A call that was lost may have run: only one that changes nothing, or nothing more, is made again."""
+    """Whether a lost call, which may have run, can be repeated: only if the tool is read-only or idempotent."""
     return tool.annotations.read_only_hint or tool.annotations.idempotent_hint

@@ -1,4 +1,4 @@
-"""Calls that a server answers with a task: followed by the agent where it can, by us where it cannot."""
+"""Calls that a server answers with a task, followed by the agent where it can, and by us where it cannot."""
 
 from __future__ import annotations
 
@@ -46,31 +46,31 @@ from clawft.wire import tasks
 from clawft.wire.jsonrpc.messages import NULL, Failure
 
 LEAVING_SECONDS = 2.0
-"""For a server to say which task it has made of a call whose caller has left."""
+"""Time for a server to name the task of a call whose caller has left."""
 
 log = logging.getLogger("clawft.upstream")
 
 _encode = msgspec.json.encode
 _object = msgspec.json.Decoder(dict[str, Raw])
 _FOLLOWER = Caller(era=Era.STATELESS)
-"""Only agents of this era follow tasks of servers."""
+"""Stands for the agents that follow tasks of servers: only those of this era do."""
 
 
 def follows(caller: Caller) -> bool:
-    """Can this agent follow a task of the extension by itself?"""
+    """Whether this agent can follow a task of the extension by itself."""
     return caller.era is Era.STATELESS and caller.capabilities.tasks
 
 
 def needs_tasks(error: JsonRpcFailure) -> bool:
-    """Does a refusal say that the tool works only as a task?"""
+    """Whether an error says that the tool works only as a task."""
     return metas.TASKS in _encode(error.error_data).decode()
 
 
 class ForeignTasks:
-    """The tasks of one server. What they are and what becomes of them only the server knows."""
+    """The tasks of one server, which alone knows their state."""
 
     def __init__(self, spec: UpstreamSpec, of: Callable[[Caller], Upstream], questions: ServerQuestions) -> None:
-        """`of` gives the server as one caller has it."""
+        """`of` gives the upstream that this caller uses."""
         self._of = of
         self._questions = questions
         self._spec = spec
@@ -81,7 +81,7 @@ class ForeignTasks:
         return self._shown(await self._about("tasks/get", id, caller), id)
 
     def _shown(self, shape: bytes, id: str) -> bytes:
-        """What a task asks is asked as by every call: named, and nothing that may not be asked."""
+        """The state as agents may see it, its questions checked and named like those of any call."""
         try:
             seen = tasks.read(shape, id)
             if seen.status == "completed":
@@ -113,7 +113,7 @@ class ForeignTasks:
         await self._about("tasks/cancel", id, caller)
 
     async def watch(self, id: str, caller: Caller, changed: Callable[[bytes], None]) -> Callable[[], None]:
-        """Back when the server knows of it. Raises Busy if too many are watched."""
+        """Watch a task; returns when the server knows of it. Raises Busy if too many are watched."""
         interest = self._of(caller).interest
         release = interest.watch(interest.tasks, id, lambda shape: self._changed(shape, id, changed))
         try:
@@ -124,7 +124,7 @@ class ForeignTasks:
         return release
 
     def _changed(self, shape: bytes, id: str, changed: Callable[[bytes], None]) -> None:
-        """News that nobody may be told are none: whoever asks for the task hears why."""
+        """Report a new state. A malformed one is dropped: the agent hears why when it asks for the task."""
         try:
             changed(self._shown(shape, id))
         except (ProtocolFailure, msgspec.DecodeError) as wrong:
@@ -150,14 +150,14 @@ class ForeignTasks:
         return answer.result
 
     def told(self, caller: Caller) -> dict[str, Any]:
-        """What the server hears of an agent whose tasks are followed."""
+        """The capabilities declared to the server for an agent that follows tasks."""
         told = self._questions.told(caller)
         return {**told, "extensions": {**told.get("extensions", {}), metas.TASKS: {}}}
 
     # ── for those that do not ────────────────────────────────────────────────────────────────────────────────────────
 
     async def call(self, call: Call, session: Session, members: Mapping[str, Any], seconds: float) -> Reply:
-        """A tool that works only as a task, called as one; its result as if it had been an ordinary call."""
+        """Call a tool that works only as a task, and return its result like that of an ordinary call."""
         if session.peer.era is Era.HANDSHAKE:
             return await self._call_older(call, session, members, seconds)
         outgoing = session.outgoing("tools/call", members, self.told(call.caller))
@@ -166,13 +166,13 @@ class ForeignTasks:
         return await self.finish(call, session, created, seconds) if reply.kind is Kind.TASK else reply
 
     async def resume(self, call: Call, session: Session, id: str, seconds: float) -> Reply:
-        """The agent has come back with answers for a task that waits for them."""
+        """Continue a task whose questions the agent has answered."""
         return await self.finish(
             call, session, await self._ask(session, "tasks/get", {"taskId": id}, call.caller), seconds
         )
 
     async def finish(self, call: Call, session: Session, shape: bytes, seconds: float) -> Reply:
-        """Ask for the task until it has ended. If nobody waits any more, or it takes too long, it is cancelled."""
+        """Poll the task until it has ended. If the call is cancelled, or takes too long, so is the task."""
         id = tasks.read(shape).task_id
         answered = _Answered()
         try:
@@ -192,7 +192,7 @@ class ForeignTasks:
         return await process_message(shape, self._spec.name, lambda: _outcome(call, self._spec.name, tasks.read(shape)))
 
     async def _wait(self, call: Call, session: Session, shape: bytes, answered: _Answered) -> None:
-        """Until it is worth asking for the task again: for a moment, or for the answers to what it asks."""
+        """Wait before the next poll: for a moment, or for the answers to the task's questions."""
         seen = tasks.read(shape)
         try:
             wanted = answered.not_yet(shape) if seen.status == tasks.ASKING else None
@@ -209,7 +209,7 @@ class ForeignTasks:
         await self._ask(session, "tasks/update", {"taskId": seen.task_id, **answers}, call.caller)
 
     async def _call_older(self, call: Call, session: Session, members: Mapping[str, Any], seconds: float) -> Reply:
-        """The experiment of 2025-11-25: the server is asked for a task, and then for its result until there is one."""
+        """Call a server of 2025-11-25: ask for a task, and then for its result, which is answered when it is there."""
         flight = Flight(call, call.tool.name, seconds * HARD_LIMIT_FACTOR)
         if call.caller.era is Era.STATELESS and not call.caller.capabilities.tasks:
             flight.opened = _Unasked()
@@ -242,7 +242,7 @@ class ForeignTasks:
             raise
 
     async def _create(self, call: Call, session: Session, outgoing: OutgoingRequest, deadline: Deadline) -> bytes:
-        """A caller that leaves just now may leave a task behind: its id is awaited, to cancel it."""
+        """Begin the task. If the call is cancelled now, the task's id is awaited, to cancel it too."""
         asked = asyncio.ensure_future(_result(session, outgoing, deadline))
         try:
             return await asyncio.shield(asked)
@@ -262,7 +262,7 @@ class ForeignTasks:
             await self._cancel(session, tasks.read(task).task_id, caller)
 
     def _cancel_aside(self, session: Session, id: str, caller: Caller) -> None:
-        """Whoever started it is leaving: nobody waits for the answer."""
+        """Cancel the task in the background, as the caller is leaving."""
         session.start_task(self._cancel(session, id, caller))
 
     async def _cancel(self, session: Session, id: str, caller: Caller) -> None:
@@ -273,14 +273,14 @@ class ForeignTasks:
 
 
 class _Answered:
-    """What a task has asked while we follow it: each question is put once, and not without end."""
+    """The questions of a task that were put while we follow it: each once, and not without end."""
 
     def __init__(self) -> None:
         self._keys: set[str] = set()
         self._rounds = 0
 
     def not_yet(self, shape: bytes) -> UnfinishedResult | None:
-        """What is new in it; None if it has not got round to the answers it was given."""
+        """The new questions in it; None if the task has not taken up earlier answers yet."""
         wanted = read_asked(shape)
         if not wanted.input_requests:
             raise ProtocolFailure("a task that waits for input, but does not say for what")
@@ -295,7 +295,7 @@ class _Answered:
 
 
 class _Unasked:
-    """An agent that answers with later requests and follows no tasks: there is nothing it could come back to."""
+    """Stands for an agent that answers with later requests but follows no tasks: it cannot be asked."""
 
     async def ask(self, question: Question) -> Mapping[str, Any]:
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{question.method}: the calling agent cannot follow the task that asks")
@@ -315,7 +315,7 @@ def _told(call: Call, shape: bytes, id: str) -> tasks.TaskView:
 
 
 def _older_reply(result: bytes) -> Reply:
-    """The task was between the server and us."""
+    """The reply without the task's metadata: the task was between the server and us."""
     return relay.reply_of(tasks.unrelated(result), stateless=False)
 
 

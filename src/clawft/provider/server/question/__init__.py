@@ -1,4 +1,4 @@
-"""What servers ask on the way of a call, in both eras, and the answers back to them.
+"""Questions of servers during a call, in both eras, and the answers to them.
 
 | what | where |
 |---|---|

@@ -1,4 +1,4 @@
-"""What a relayed call leaves for the request that goes on with it. It travels in our signed requestState."""
+"""What a relayed call needs in the request that continues it; carried in our signed requestState."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from clawft.upstream.session.peer import UnfinishedResult
 
 
 class ParkedCall(Struct, tag="parked"):
-    """The call waits at its server."""
+    """The call is still open at its server."""
 
     id: str
 
 
 class Round(Struct, tag="round"):
-    """The server keeps nothing: its own question and state, as they came."""
+    """The server keeps nothing: its own questions and state, as they came."""
 
     wanted: UnfinishedResult
 
 
 class RepeatedCall(Struct, tag="again"):
-    """The person was sent to another place first; the call begins anew."""
+    """The person was sent to an address first; then the call is made again."""
 
 
 class WorkingTask(Struct, tag="working"):
-    """The call has become a task at its server, and the task waits for the answers."""
+    """The call has become a task at its server, which waits for the answers."""
 
     id: str
 
@@ -39,5 +39,5 @@ encode = msgspec.json.encode
 def read(raw: bytes) -> CarriedCall:
     try:
         return msgspec.json.decode(raw, type=CarriedCall)
-    except msgspec.DecodeError:  # signed by us, so by another version of us
+    except msgspec.DecodeError:  # signed by us, so written by another version
         raise BadParams("requestState is of another version of clawft", hint="call again without it") from None

@@ -1,4 +1,4 @@
-"""Questions that handshake servers send while a call runs: to the agent of that call, and its answer back."""
+"""Passes questions that handshake servers send during a call to the agent of that call."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MAX_ASKED = 64
 log = logging.getLogger("clawft.upstream")
 
 Roots = Callable[[], list[Mapping[str, Any]]]
-"""The folders of the house, for where the agent has none to give."""
+"""The folders of this gateway, for agents that have none."""
 
 
 async def answer(upstream: Upstream, request: Request, stream: int | None, roots: Roots) -> Mapping[str, Any]:
-    """The answer, for the server. Raises JsonRpcFailure to refuse the question."""
+    """The answer for the server. Raises JsonRpcFailure to refuse the question."""
     flight = whose(upstream.flights, stream, upstream.abandoned.people())
     agent = flight.call.caller if isinstance(flight, Flight) else _NOBODY
     question = read_question(upstream.spec, request.method, request.params, agent)
@@ -47,7 +47,7 @@ _NOBODY = Caller()
 
 
 async def _ask(flight: Flight, question: Question) -> Mapping[str, Any]:
-    """Time stands still for the call meanwhile."""
+    """Ask the agent; the call's deadline stands still meanwhile."""
     refuse_unless_able(flight.call.caller, question)
     flight.asked += 1
     if flight.asked > MAX_ASKED:
@@ -63,7 +63,7 @@ async def _ask(flight: Flight, question: Question) -> Mapping[str, Any]:
 
 
 async def _ask_now(flight: Flight, question: Question) -> Mapping[str, Any]:
-    """By a request to the agent. If its call ends first, so does the question, unless another has taken it over."""
+    """Ask by a request to the agent. The question ends with its call, unless another call takes it over."""
     me = asyncio.current_task()
     key = key_of(question) or "question"
     while True:

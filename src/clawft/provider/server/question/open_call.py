@@ -1,4 +1,4 @@
-"""A call at a handshake server that outlives the request it was made with, and the questions it has open."""
+"""A call at a handshake server that outlives the request it was made with, and its open questions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Waiter = asyncio.Future[Mapping[str, Any]]
 
 
 class OpenCall:
-    """One of them."""
+    """One such call."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class OpenCall:
         request: Coroutine[Any, Any, Response | Failure],
         token: int | None = None,
     ) -> None:
-        """`token` is that of its progress."""
+        """`token` is its progress token."""
         from secrets import token_urlsafe  # only where a call waits for an answer
 
         self.id = token_urlsafe(18)
@@ -46,7 +46,7 @@ class OpenCall:
         self._stirred.set()
 
     async def ask(self, question: Question) -> Mapping[str, Any]:
-        """For whoever answers the server: wait until the agent has come back with this answer."""
+        """Used by the handler of the server's question: wait until the agent has come back with the answer."""
         waiter: Waiter = asyncio.get_running_loop().create_future()
         self._open(question, waiter)
         return await waiter
@@ -65,7 +65,7 @@ class OpenCall:
         self._waiting.pop(key, None)
 
     def hand_questions_to(self, successor: OpenCall) -> None:
-        """What is still open may be a question of another call: that one goes on asking it."""
+        """Give open questions, which may be another call's, to that call, which goes on asking them."""
         for key, question in list(self.questions.items()):
             waiter = self._waiting[key]
             self._forget(key)
@@ -74,18 +74,18 @@ class OpenCall:
 
     @property
     def is_given_up(self) -> bool:
-        """The server was told that nobody waits for its answer any longer."""
+        """Whether the server was told that its answer is not awaited any longer."""
         return self.answer.cancelled() or (self.answer.done() and isinstance(self.answer.exception(), RequestTimeout))
 
     async def is_answered(self) -> bool:
-        """True when the server has answered, False when it asks."""
+        """Wait for the server: True when it has answered, False when it asks."""
         while not self.answer.done() and not self.questions:
             self._stirred.clear()
             await self._stirred.wait()
         return self.answer.done()
 
     def fill(self, answers: Mapping[str, Mapping[str, Any]]) -> None:
-        """Give the server what answers its questions; whatever does not is as good as nothing."""
+        """Pass on the answers that fit open questions; others are ignored."""
         for key, question in list(self.questions.items()):
             answer = answers.get(key)
             if answer is not None and answers_it(question, answer):
@@ -93,7 +93,7 @@ class OpenCall:
                 self._forget(key)
 
     def end(self, why: str) -> None:
-        """The server hears that nobody will answer, and that its call is cancelled."""
+        """Refuse the open questions and cancel the call at the server."""
         for waiter in self._waiting.values():
             if not waiter.done():
                 waiter.set_exception(JsonRpcFailure(INTERNAL_ERROR, why))

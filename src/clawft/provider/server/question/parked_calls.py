@@ -1,7 +1,7 @@
-"""Calls that wait at a handshake server while their stateless agent goes away to find an answer.
+"""Keeps calls open at a handshake server while their stateless agent finds an answer.
 
-The server's call stays open. The agent gets the question and a signed handle, and comes back with both in a new
-request. Everything here has a bound: calls in all, calls of one caller, and the time one may wait.
+The agent gets the question and a signed handle, and comes back with both in a new request. There are bounds on calls in
+all, calls of one caller, and the time a call may wait.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # loaded with the first call
 PARKED_SECONDS = 600.0
 MAX_PARKED = 1_000
 MAX_PARKED_EACH = 128
-"""Of one caller."""
+"""Calls of one caller."""
 
 log = logging.getLogger("clawft.upstream")
 
@@ -34,7 +34,7 @@ class _Parked(Struct):
 
 
 class Park:
-    """All calls that wait, of all servers."""
+    """All waiting calls of all servers."""
 
     def __init__(self, seconds: float = PARKED_SECONDS, limit: int = MAX_PARKED, each: int = MAX_PARKED_EACH) -> None:
         self._seconds = seconds
@@ -47,7 +47,7 @@ class Park:
         return len(self._parked)
 
     def keep(self, call: OpenCall, caller: Caller) -> None:
-        """Until its caller comes back or its time is up. Raises Busy if too many wait."""
+        """Keep the call until its caller comes back or its time is up. Raises Busy if too many wait."""
         if len(self._parked) >= self._limit or self._of[caller.principal] >= self._each:
             call.end("too many calls wait for an answer of their agent")
             raise Busy(
@@ -59,7 +59,7 @@ class Park:
         self._of[caller.principal] += 1
 
     def take(self, id: str, server: str, caller: Caller) -> OpenCall:
-        """The call, once. Raises BadParams if it has ended, is another's, or is gone on with already."""
+        """Take the call out. Raises BadParams if it has ended, is another caller's, or was taken already."""
         parked = self._parked.get(id)
         if parked is None or parked.principal != caller.principal or parked.call.server != server:
             raise BadParams(

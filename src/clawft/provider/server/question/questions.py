@@ -1,4 +1,4 @@
-"""A server's questions as its agent gets to see them: named, and in the form of the agent's era. Pure."""
+"""Turns a server's question into what its agent gets: with the server's name, in the agent's era. Pure."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ ROOTS = "roots/list"
 MAX_KEY_CHARS = 200
 MAX_ASKED_BYTES = 64 * 1024
 MAX_SAMPLING_BYTES = 4 * 1024 * 1024
-"""Of what a model has to read, and not a person."""
+"""Size of a request to a model."""
 
 _params = msgspec.json.Decoder(dict[str, Any])
 
 
 def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller, visit: str = "") -> Question:
-    """Raises JsonRpcFailure for what the server may not ask, and for what cannot be read.
+    """The question. Raises JsonRpcFailure if the server may not ask it, or it is malformed.
 
-    `visit` is the id of a visit to an address, where the server has none for it.
+    `visit` is used as the id of a visit to an address, if the server gives none.
     """
     kind = KINDS.get(method)
     if kind is None:
@@ -67,7 +67,7 @@ def _mended(kind: Asks, params: bytes) -> bytes:
 
 
 def _check_elicitation(params: Mapping[str, Any]) -> None:
-    """Raises JsonRpcFailure for what no person should be shown."""
+    """Raises JsonRpcFailure for a question no person should be shown."""
     mode = params.get("mode", "form")
     if mode == "url":
         if not is_web_address(params.get("url")):
@@ -77,18 +77,16 @@ def _check_elicitation(params: Mapping[str, Any]) -> None:
 
 
 _WEB_ADDRESS = r"https?://[^\s/?#@\\]+([/?#][^\s\\]*)?"
-"""With nothing before the host that could pass for it."""
+"""Without a user name in front of the host, which could pass for it."""
 
 
 def is_web_address(url: object) -> bool:
-    """What a browser may be sent to: no script, no file, no name in front of the real one."""
+    """Whether a browser may be sent there: no script, no file, nothing in front of the host name."""
     return isinstance(url, str) and re.fullmatch(_WEB_ADDRESS, url, re.IGNORECASE) is not None
 
 
 def without_hop(told: Mapping[str, Any]) -> dict[str, Any]:
-    """A question, or an answer, without what was for us: its progress token means nothing to the other side, and who
-    asks is for us to say.
-    """
+    """A question or answer without metadata of the hop: progress tokens, and who asks, which we say ourselves."""
     meta = {key: value for key, value in members(told.get("_meta")).items() if key not in _HOP}
     rest = {key: value for key, value in told.items() if key != "_meta"}
     return {**rest, "_meta": meta} if meta else rest
@@ -98,7 +96,7 @@ _HOP = HOP | {"progressToken", ASKING_SERVER}
 
 
 def _elicitation(server: str, params: dict[str, Any], agent: Caller, visit: str) -> dict[str, Any]:
-    """The person sees who asks. Schema, defaults and address pass untouched."""
+    """The question with the server's name in front. Schema, defaults and address stay untouched."""
     told: dict[str, Any] = {
         "mode": "form",
         **params,
@@ -112,7 +110,7 @@ def _elicitation(server: str, params: dict[str, Any], agent: Caller, visit: str)
 
 
 def _sampling(params: dict[str, Any], agent: Caller) -> dict[str, Any]:
-    """A model that cannot be given tools answers without them, unless it has to use one or is told that it did."""
+    """The request to a model. Without tool support it goes without tools, unless it requires or mentions them."""
     if agent.capabilities.sampling_tools:
         return params
     if members(params.get("toolChoice")).get("mode") == "required" or _tells_of_tools(params):
@@ -133,13 +131,13 @@ def _blocks(content: object) -> Sequence[Mapping[str, Any]]:
 
 
 def key_of(question: Question) -> str:
-    """What the tool itself calls its question, where a clawft behind us has told."""
+    """The tool's own key of its question, if a clawft behind us sent it."""
     key = members(question.params.get("_meta")).get(QUESTION_KEY)
     return key if isinstance(key, str) and 0 < len(key) <= MAX_KEY_CHARS else ""
 
 
 def elicitation_id(server: str, id: str) -> str:
-    """Ids of two servers may be equal; an agent must not take the one's notice for the other's."""
+    """An id with the server's name, as those of two servers may be equal."""
     return f"{server}:{id}"
 
 
@@ -148,7 +146,7 @@ class _Visit(Struct):
 
 
 def read_visit(params: bytes) -> str:
-    """Which address was visited; empty if that cannot be read."""
+    """The id of the visit that is done; empty if it is malformed."""
     try:
         return msgspec.json.decode(params, type=_Visit).id
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""Questions of stateless servers: a result that asks, answered with the same request and the answers in it."""
+"""Questions of stateless servers: a result that asks is answered by repeating the request with the answers."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from clawft.wire.answers import can_answer
 MAX_AT_ONCE = 64
 """Questions in one result."""
 FIRST_LOOK_SECONDS = 1.0
-"""After a person agreed to visit an address, before the server is asked whether they are done; it doubles."""
+"""Time between a person's agreement to visit an address and the first check whether they are done; it doubles."""
 LONGEST_LOOK_SECONDS = 30.0
 
 Send = Callable[[Mapping[str, Any]], Awaitable[bytes]]
-"""Makes the request again with these members besides its own; gives the bare result."""
+"""Repeats the request with these further members; returns the bare result."""
 Answers = dict[str, Mapping[str, Any]]
 
 
@@ -33,19 +33,19 @@ class Rounds:
     """One request and its questions."""
 
     def __init__(self, spec: UpstreamSpec, call: Call, roots: Roots, visited: Callable[[str], None]) -> None:
-        """`visited` is told what a person was sent to an address for and has done there."""
+        """`visited` is called when a person is done at an address they were sent to."""
         self._spec = spec
         self._call = call
         self._roots = roots
         self._visited = visited
         self._agreed: dict[str, str] = {}
-        """Addresses the person of a handshake agent goes to, and their ids."""
+        """Addresses the person of a handshake agent agreed to visit, and their ids."""
         self._look = FIRST_LOOK_SECONDS
 
     async def complete(self, wanted: UnfinishedResult, send: Send) -> bytes:
-        """Ask the agent and send its answers for as long as the server wants to know something.
+        """Ask the agent and send its answers, as long as the server asks.
 
-        Where the agent answers with a later request this raises InputRequired, and is called again then.
+        Raises InputRequired for an agent that answers with a later request, and is called again with that.
         """
         for _ in range(MAX_ROUNDS):
             result = await send(await self.members(wanted, carried_state.encode(carried_state.Round(wanted))))
@@ -58,9 +58,9 @@ class Rounds:
         raise ProtocolFailure(f"the server still asks after {MAX_ROUNDS} rounds")
 
     async def members(self, wanted: UnfinishedResult, carry: bytes) -> dict[str, Any]:
-        """Of the next request: the answers, and what the server wants back.
+        """The members of the next request: the answers, and the state the server wants back.
 
-        `carry` is what the next run needs, where the agent answers with a later request.
+        `carry` is what the next run needs, for an agent that answers with a later request.
         """
         answers = await self._answers(self._questions(wanted), carry)
         state = {} if wanted.request_state is UNSET else {"requestState": wanted.request_state}
@@ -80,7 +80,7 @@ class Rounds:
             raise ProtocolFailure(f"the server asks what it may not: {refused.message}") from None
 
     async def _answers(self, questions: Mapping[str, Question], carry: bytes) -> Answers:
-        """Folders the agent does not have, the house has; who agreed to go somewhere is not asked again."""
+        """The agent's answers, with our folders if it has none, and without asking again about agreed visits."""
         house = [key for key, question in questions.items() if self._is_ours(question)]
         going = [key for key, question in questions.items() if question.params.get("url") in self._agreed]
         theirs = {key: question for key, question in questions.items() if key not in (*house, *going)}
@@ -112,13 +112,13 @@ class Rounds:
 
 
 def _new_visit() -> str:
-    """Two calls may send a person to one address, and one of them may be done before the other."""
+    """A unique id: two calls may send a person to one address, and end at different times."""
     from secrets import token_urlsafe  # most servers never ask
 
     return token_urlsafe(12)
 
 
 def _by_hand(question: Question) -> str:
-    """Never opened by us: the person decides."""
+    """The text that sends the person to an address. We never open it: the person decides."""
     url = question.params.get("url")
     return f"open {url} in a browser, then call again" if question.params.get("mode") == "url" else ""

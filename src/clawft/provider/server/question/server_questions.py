@@ -1,4 +1,4 @@
-"""Requests that may ask back before they are answered, for agents and servers of both eras."""
+"""Requests to servers that may ask questions before they answer, for agents and servers of both eras."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def may_park(agent: Caller, session: Session) -> bool:
 
 
 class ServerQuestions:
-    """The questions of one server's requests. `park` is shared by all servers."""
+    """The questions of one server. `park` is shared by all servers."""
 
     def __init__(
         self, spec: UpstreamSpec, following: ProgressFollowing, park: Park, roots: Roots, visited: Callable[[str], None]
     ) -> None:
-        """`visited` is told when what a person was sent to an address for is done."""
+        """`visited` is called when a person is done at an address they were sent to."""
         self._spec = spec
         self._following = following
         self._park = park
@@ -60,7 +60,7 @@ class ServerQuestions:
         flight: Flight,
         token: int | None = None,
     ) -> Response | Failure:
-        """Make the request so that it outlives ours. Raises InputRequired when the server asks first."""
+        """Make the request so that it outlives the agent's. Raises InputRequired if the server asks first."""
 
         request = session.link.request(outgoing, flight)
         del outgoing  # which may be large: the link lets go of it once it is sent
@@ -69,7 +69,7 @@ class ServerQuestions:
         return await self._follow(call, opened)
 
     def _landed(self, upstream: Upstream, opened: OpenCall) -> None:
-        """The server has answered, or will not."""
+        """The server has answered, or never will: clean up."""
         del upstream.flights[opened.flight]
         if opened.is_given_up:
             upstream.abandoned.note(opened.flight)
@@ -81,14 +81,14 @@ class ServerQuestions:
         opened.flight.opened = None  # or each would hold the other, and both a result that may be large
 
     async def go_on(self, call: Call, id: str) -> Response | Failure:
-        """The agent has come back. Raises BadParams if there is nothing to go on with."""
+        """Continue when the agent has come back. Raises BadParams if there is no such call."""
         opened = self._park.take(id, self._spec.name, call.caller)
         opened.flight.call = call
         self._tell_progress_to(opened, call)
         return await self._follow(call, opened)
 
     async def _follow(self, call: Call, opened: OpenCall) -> Response | Failure:
-        """Until the server has answered, or the agent must be asked."""
+        """Wait for the server's answer, or ask the agent."""
         carry = carried_state.encode(carried_state.ParkedCall(opened.id))
         try:
             while not await opened.is_answered():
@@ -118,15 +118,15 @@ class ServerQuestions:
         seconds: float,
         told: Mapping[str, Any] | None = None,
     ) -> bytes:
-        """The whole result; its questions are answered on the way. Raises InputRequired where that takes a request.
+        """The whole result, after answering the questions. Raises InputRequired where that takes another request.
 
-        `told` is what the server hears about the agent, if that is more than of anything but a tool call.
+        `told` are the declared capabilities, if they are more than those for other calls.
         """
         told = self.told(call.caller) if told is None else told
         left = most = seconds * HARD_LIMIT_FACTOR
 
         async def send(answers: Mapping[str, Any]) -> bytes:
-            """Each round has the time of a call, and all of them what a call has at most; people take theirs."""
+            """Repeat the request. Each round has the time of a call, and all have its limit, without people's time."""
             nonlocal left
             if left <= 0:
                 raise RequestTimeout(method, round(most * 1000))
@@ -143,7 +143,7 @@ class ServerQuestions:
         return Rounds(self._spec, call, self._roots, self._visited)
 
     def told(self, agent: Caller) -> dict[str, Any]:
-        """What a stateless server hears about this agent."""
+        """The capabilities declared to a stateless server for this agent."""
         return declared_for(self._spec, agent.capabilities)
 
     # ── both ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -151,7 +151,7 @@ class ServerQuestions:
     async def request(
         self, call: Call, upstream: Upstream, session: Session, method: str, members: Mapping[str, Any], seconds: float
     ) -> tuple[bytes, bool]:
-        """The bare result of anything but a tool call, questions answered; and whether there were any."""
+        """The bare result of a request other than a tool call, and whether it asked questions on the way."""
         told = _with_meta(call, session, members, None)
         known = carried_state.read(call.talk.carried) if call.talk.carried else None
         if isinstance(known, carried_state.Round):
@@ -188,7 +188,7 @@ class ServerQuestions:
 
 
 async def _ask_while_open(call: Call, opened: OpenCall, carry: bytes) -> Mapping[str, Mapping[str, Any]]:
-    """What the agent says; nothing if the server has answered without waiting for it."""
+    """The agent's answers; none if the server has answered without waiting for them."""
     asking = asyncio.ensure_future(call.talk.ask(dict(opened.questions), carry))
     try:
         await asyncio.wait((asking, opened.answer), return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""Error -32042 of 2025-11-25: a person must visit an address before the call can be made."""
+"""Handles error -32042 of 2025-11-25: a person must visit an address before the call can be made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_URLS = 16
 
 
 async def ask_for_urls(server: str, call: Call, error: JsonRpcFailure) -> None:
-    """In the form the agent knows: the same error, or questions after which it calls again. Neither: nothing."""
+    """Ask in the agent's form: by the same error, or by a question; not at all if it supports neither."""
     wanted = _read(error.error_data)
     if not call.caller.capabilities.elicit_url or not wanted:
         return
@@ -25,13 +25,13 @@ async def ask_for_urls(server: str, call: Call, error: JsonRpcFailure) -> None:
 
 
 def login_wanted(url: str) -> JsonRpcFailure:
-    """As if the server itself had asked for it."""
+    """An error like that of a server that asks for a login itself."""
     wanted = {"mode": "url", "url": url, "elicitationId": url, "message": "log in to it, then call again"}
     return JsonRpcFailure(URL_ELICITATION_REQUIRED, "it wants you to log in", {"elicitations": [wanted]})
 
 
 async def consented(server: str, call: Call) -> None:
-    """The agent has come back: raises ExecutionFailed unless the person agreed to go there."""
+    """Raises ExecutionFailed unless the person agreed to go there."""
     _check(server, await call.talk.ask({}, carried_state.encode(carried_state.RepeatedCall())))
 
 
