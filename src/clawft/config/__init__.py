@@ -1,4 +1,4 @@
-"""Configuration: from files and options to settings, and to the servers that are to run.
+"""Reads the configuration, from files and options, into settings and servers.
 
 | what | where |
 |---|---|

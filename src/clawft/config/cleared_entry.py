@@ -1,4 +1,4 @@
-"""An entry of another program without its secrets, and what the person who imports it has to know. Pure."""
+"""Clears secrets from a server entry of another program, with notes for the person who imports it. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clawft.config.secrecy import holds_secret, options_in_clear, query_in_clear
 _INPUT = re.compile(r"\$\{input:([^}]+)\}")
 _SCHEME = re.compile(r"(?i)(?:Bearer|Basic|Token)\s+(?=\S)")
 _OPEN = re.compile(r"\$\{(?!secret://)")
-"""A variable that is nobody's reference."""
+"""A variable that is not one of our references."""
 
 _LOGIN = "its login is not taken over; weft auth login {name} --client-id ID makes one"
 _NOT_OURS: Mapping[str, str] = {
@@ -25,11 +25,11 @@ _NOT_OURS: Mapping[str, str] = {
     "oauth": _LOGIN,
     "authProviderType": _LOGIN,
 }
-"""Keys without which the server will not do what it does there, and what to write instead."""
+"""Keys we do not support but the server needs, and what to write instead."""
 
 
 class ClearedEntry(Struct, frozen=True):
-    """`notes` are for the person; `secrets`: reference → what was written in clear."""
+    """`notes` are for the person; `secrets`: reference → the value that was written in clear."""
 
     entry: ServerEntry
     notes: tuple[str, ...]
@@ -37,7 +37,7 @@ class ClearedEntry(Struct, frozen=True):
 
 
 def cleared(told: ServerEntry, server: str) -> ClearedEntry:
-    """References in place of what looks like a secret, or what an editor would fill in."""
+    """The entry with references in place of secrets, and of variables that an editor would fill in."""
     clearing = _Clearing(server)
     env, headers = clearing.values(told.env), clearing.values(told.headers)
     entry = msgspec.structs.replace(told, env=env, headers=headers, url=clearing.url(told.url))
@@ -45,7 +45,7 @@ def cleared(told: ServerEntry, server: str) -> ClearedEntry:
 
 
 class _Clearing:
-    """What was found on the way through one entry."""
+    """Collects what is found in one entry."""
 
     def __init__(self, server: str) -> None:
         self._server = server
@@ -73,14 +73,14 @@ class _Clearing:
         return f"secret://env/{variable}"
 
     def _kept_behind_scheme(self, variable: str, value: str) -> str:
-        """`Bearer` is no secret, and whoever sets the variable has the token alone."""
+        """A reference behind a scheme such as `Bearer`, so that the variable holds only the token."""
         scheme = _SCHEME.match(value)
         if scheme is None:
             return self._kept(variable, value)
         return f"{scheme[0]}${{{self._kept(variable, value[scheme.end() :])}}}"
 
     def _kept(self, variable: str, value: str) -> str:
-        """A reference in place of a secret that stood there in clear."""
+        """A reference in place of a secret, which is noted."""
         self.notes.append(f"export {variable}=… (its value is not copied; --keep-secrets keeps it in a private file)")
         reference = f"secret://env/{variable}"
         self.secrets[reference] = value
@@ -88,30 +88,30 @@ class _Clearing:
 
 
 def _of_arguments(told: ServerEntry) -> Iterator[str]:
-    """Nothing can stand in for what is written there: all programs of a machine may read it."""
+    """Notes on secrets in arguments, which no reference can replace: all programs of a machine can read them."""
     yield from unfilled(told.args)
     for name in options_in_clear(told.args):
         yield f"its argument {name} holds what looks like a secret, and is copied; a variable (env) would not show it"
 
 
 def unfilled(args: Sequence[str]) -> Iterator[str]:
-    """Arguments with variables that another program would replace: here a server gets them as they stand."""
+    """Notes on arguments with variables that the other program would replace, but we do not."""
     return (f"args hold {each!r}, which nobody fills in here" for each in args if "${" in each)
 
 
 def left_open(values: Mapping[str, str]) -> Iterator[str]:
-    """Variables and headers that hold what nobody fills in: `${input:…}` of an editor is no reference of ours."""
+    """Notes on values with variables of an editor, such as `${input:…}`, which are no references of ours."""
     found = ((name, re.search(_OPEN.pattern + r"[^}]*\}", value)) for name, value in values.items())
     return (f"{name} holds {each[0]!r}, which nobody fills in here" for name, each in found if each)
 
 
 def not_taken_over(entry: Mapping[str, Any], name: str) -> Iterator[str]:
-    """What the entry says and we cannot do, each told once."""
+    """Notes on keys that we cannot apply, each once."""
     told = (words.format(name=name) for key, words in _NOT_OURS.items() if entry.get(key))
     return iter(dict.fromkeys(told))
 
 
 def _shape(value: str) -> str:
-    """What the variable must hold: `"Bearer $TOKEN"` for `Bearer ${env:TOKEN}`; what an editor asks for is left out."""
+    """The form of the variable's value: `"Bearer $TOKEN"` for `Bearer ${env:TOKEN}`; inputs of an editor become `…`."""
     bare = re.sub(r"\$\{(?:env:)?([A-Za-z_]\w*)\}", r"$\1", _INPUT.sub("…", value))
     return "…" if re.fullmatch(r"\$\w+|…", bare) else f'"{bare}"'

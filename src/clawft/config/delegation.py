@@ -1,4 +1,4 @@
-"""The keys of `[delegation]`: who may be handed a task, by which rules, within which bounds."""
+"""The keys of `[delegation]`: which delegates exist, by which rules, within which bounds."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def _are_few(values: Sequence[DelegationRule]) -> str:
 
 
 def _server_name(value: str | Mapping[str, Any]) -> str:
-    """A table describes the server right here; then it has a name of its own."""
+    """The name of the server; a table that describes the server itself has a fixed name."""
     return value if isinstance(value, str) else FLOW_SERVER
 
 
 def _key(field: str, type: Any, words: str, doc: str, **more: Any) -> ConfigKey:
-    """The key of the field with the same name. `more`: what few keys say of themselves."""
+    """The key of the field with the same name. `more`: further members of the key."""
     name = f"delegation.{field}"
     return ConfigKey(name, name, type, words, getattr(_default, field), doc, **more)
 
@@ -96,16 +96,17 @@ FOREIGN = frozenset(
     """claude_enabled claude_model max_turns max_tokens claude_flow_enabled claude_flow_server rules
     excluded_tools""".split()
 )
-"""What another program's file may say. Where keys are kept and where they are sent is for the user's own files alone:
-a file that came with a repository must not be able to send them elsewhere."""
+"""What another program's file may set. Where API keys are kept and sent is left to the user's own files: a file that
+came with a repository must not be able to send them elsewhere.
+"""
 
 _FIELDS = {name: key for key in DELEGATION if (name := key.name.removeprefix("delegation.")) in FOREIGN}
 
 
 def in_foreign(told: Mapping[str, Any]) -> dict[str, Any]:
-    """The delegation table of another program's JSON, beside its servers or under `tools`: known keys that make sense.
+    """The valid keys of the delegation table in another program's JSON, beside its servers or under `tools`.
 
-    Read leniently, in camel or snake case: what we do not know, or cannot read, is not ours to judge.
+    Read leniently, in camel or snake case: unknown or unreadable keys are ignored.
     """
     table = members(told.get("delegation")) or members(members(told.get("tools")).get("delegation"))
     named = {_snake(name): value for name, value in table.items()}

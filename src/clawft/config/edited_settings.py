@@ -1,6 +1,6 @@
-"""Settings that are edited while we run: they count from the next start on, and whoever edits them is told so.
+"""Warns when settings are edited while we run, as they apply only from the next start on.
 
-Servers that stand in the same files are followed at once, by `config.follow`; so are the rules for people.
+Servers in the same files are followed at once, by `config.follow`; so are the rules for people.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from clawft.errors import ConfigError, InvalidConfig
 from clawft.store.document import leaves, parse
 
 FOLLOWED = frozenset({"gateway.auth.grants"})
-"""What whoever serves people applies at once (`app.access`)."""
+"""Keys that are applied at once, by `app.access`."""
 
 log = logging.getLogger("clawft")
 
@@ -32,7 +32,7 @@ class EditedSettings:
         return stamps(self._known)
 
     async def _changed(self, before: Stamps, now: Stamps) -> None:
-        """A file that cannot be read is told of by whoever looks for servers in it."""
+        """Log the changed keys. A file that cannot be read is reported by `config.follow`."""
         for file, known in self._known.items():
             content = _content(file)
             try:
@@ -52,7 +52,7 @@ class EditedSettings:
 
 
 def differing(before: bytes, now: bytes, file: str) -> list[str]:
-    """The keys whose values are not what they were, and do not count yet. Raises ConfigUnparsable."""
+    """The keys whose values have changed and are not applied. Raises ConfigUnparsable."""
     old, new = _values(before, file), _values(now, file)
     changed = [".".join(path) for path in {**old, **new} if old.get(path) != new.get(path)]
     return [key for key in changed if key not in FOLLOWED]

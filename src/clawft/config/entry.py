@@ -1,4 +1,4 @@
-"""One server as a file spells it: ours strictly, with the line of each mistake; other programs' leniently. Pure."""
+"""Reads one server entry: ours strictly, with the line of each mistake; those of other programs leniently. Pure."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from clawft.wire.shapes import members
 
 ALLOWING = ("allowed_tools", "allowedTools", "includeTools", "enabled_tools", "enabledTools", "tools")
 DENYING = ("denied_tools", "deniedTools", "excludeTools", "disabled_tools", "disabledTools")
-"""How other programs say which tools of a server may be used, and which may not."""
+"""Keys of other programs that name tools which may not be used."""
 
 
 class ServerEntry(ServerDescription, frozen=True, forbid_unknown_fields=True):
-    """What was written, not yet judged. An empty `trust` means: nothing was said."""
+    """An entry as written, not yet judged. `trust` is empty if it is not set."""
 
     name: str = ""
     trust: str = ""
@@ -59,7 +59,7 @@ _PLACE = r" - at `\$\.?(?P<key>\w*)(?P<inside>[^`]*)`"
 
 
 def read_own(table: object, document: TomlDocument, path: tuple[str, ...]) -> ServerEntry | InvalidConfig:
-    """Strictly: the first mistake is named with file, line and the nearest known key."""
+    """The entry, or the first mistake with its file, line and the nearest known key."""
     try:
         told = msgspec.convert(table, ServerEntry)
     except msgspec.ValidationError as wrong:
@@ -68,7 +68,7 @@ def read_own(table: object, document: TomlDocument, path: tuple[str, ...]) -> Se
 
 
 def _unheard(told: ServerEntry, document: TomlDocument, path: tuple[str, ...]) -> InvalidConfig | None:
-    """What nobody would ever look at, as the other kind of server has it."""
+    """The error for a key that only the other kind of server has."""
     if not (told.enabled and bool(told.url) != bool(told.command)):
         return None
     for key in not_for(told):
@@ -78,13 +78,13 @@ def _unheard(told: ServerEntry, document: TomlDocument, path: tuple[str, ...]) -
 
 
 def not_for(told: ServerEntry) -> list[str]:
-    """Keys that mean nothing to this server: it is a program, or it is reached by an address."""
+    """Keys that have no meaning for this kind of server: a program, or one reached by an address."""
     is_program = bool(told.command) or told.url.startswith("stdio:")
     return [key for key in (("headers",) if is_program else ("args", "env")) if getattr(told, key)]
 
 
 def in_words(wrong: Exception) -> str:
-    """What a key must be, where that is what is wrong."""
+    """The error with the expected type in words, if that is what is wrong."""
     place = re.search(_PLACE, str(wrong))
     return f"{place['key']} must be {WORDS[place['key']]}" if place and place["key"] in WORDS else str(wrong)
 
@@ -105,7 +105,7 @@ def _explain(said: str, table: object, document: TomlDocument, path: tuple[str, 
 
 
 def _slip(key: str, told: object) -> str:
-    """What was meant by a common one, or nothing: a number in quotes, arguments in one text."""
+    """A hint for a common mistake, or nothing: a number in quotes, arguments in one text."""
     if key in ("env", "headers"):
         return _quoted_member(told)
     if not isinstance(told, str):
@@ -116,12 +116,12 @@ def _slip(key: str, told: object) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """As a list of TOML."""
+    """The words as a TOML list."""
     return f"[{', '.join(msgspec.json.encode(word).decode() for word in words)}]"
 
 
 def _quoted_member(told: object) -> str:
-    """`PORT = 8080` among variables is a common slip."""
+    """A hint for a number among variables, such as `PORT = 8080`."""
     odd = ((name, value) for name, value in members(told).items() if isinstance(value, bool | int | float))
     return next((f'write {name} = "{_text(value)}"' for name, value in odd), "")
 
@@ -139,12 +139,12 @@ def unknown_key(key: str, table: str, document: TomlDocument, path: tuple[str, .
 
 PROXY = "claudeai-proxy"
 EXTENSION = "extension"
-"""What Zed calls the source of a server that one of its extensions brings."""
+"""Zed's name for the source of a server that belongs to one of its extensions."""
 _VARIABLE = r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}"
 
 
 def read_foreign(entry: object, origin: SourceLine, name: str) -> ServerEntry | InvalidConfig:
-    """Leniently: keys we do not know are none of our business, `null` is as good as absent."""
+    """The entry, read leniently: unknown keys are ignored, `null` means absent."""
     told = {**members(entry), **members(members(entry).get("transport"))}
     kind = told.get("type")
     if kind == PROXY:
@@ -195,7 +195,7 @@ def _lenient(told: Mapping[str, Any]) -> ServerEntry:
 
 
 def _rules(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Which of its tools may be used. Every program has words of its own for it; what one forbids stays forbidden."""
+    """Which tools may be used, by the keys of any program; what one of them forbids stays forbidden."""
     rules = dict(members(told.get("tools")))
     allow = next((globs for key in ALLOWING if (globs := names_in(told.get(key))) is not None), None)
     deny = [glob for key in DENYING for glob in names_in(told.get(key)) or ()]
@@ -205,14 +205,14 @@ def _rules(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def names_in(value: object) -> list[str] | None:
-    """The texts of a list, whatever else is in it; None where this is no list."""
+    """The texts in a list; None if this is no list."""
     if not isinstance(value, list):
         return None
     return [each for each in cast("list[object]", value) if isinstance(each, str)]
 
 
 def _text(value: object) -> str:
-    """Numbers and switches are texts to a child."""
+    """A value as text, as variables of a child are texts."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
@@ -222,7 +222,7 @@ def _texts(value: object) -> dict[str, str] | None:
 
 
 def reference(text: str) -> str:
-    """`${NAME}` and `${NAME:-default}`, as others write it, are our `secret://env/NAME`, alone or in a longer text."""
+    """The text with `${NAME}` and `${NAME:-default}` of other programs turned into our `secret://env/NAME`."""
     whole = re.fullmatch(_VARIABLE, text)
     if whole and not whole[2]:
         return f"secret://env/{whole[1]}"

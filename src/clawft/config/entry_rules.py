@@ -1,4 +1,4 @@
-"""May this server be started as it is written? The same rules for every layer; the answer is a spec, or a refusal."""
+"""Decides whether a server may be started as it is written, in any layer: gives a spec, or a refusal."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from clawft.wire.framing import DEFAULT_LIMIT
 STDIO = "stdio://"
 TRUSTS = ("", "trusted", "untrusted")
 WORKSPACE_SECRETS = ("secret://command/", "secret://file/")
-"""What a workspace file may not refer to: approvals pin the names of variables, and not what they stand for."""
+"""References a workspace file may not use: approvals pin names of variables, and not what these refer to."""
 
 MAX_GLOBS = 1_000
-"""Of tools that a workspace file allows or denies: all of them are made one pattern, while others wait."""
+"""Globs of tools in a workspace file: all become one pattern, which takes time."""
 
 
 MAX_WORDS = 1_000
-"""Arguments of a server, and variables and headers together: all of them are looked through for secrets."""
+"""Arguments of a server, and its variables and headers together: all are searched for secrets."""
 MAX_WORD_BYTES = 131_071
-"""Of one of them. A longer one no Linux gives to a program."""
+"""The longest argument or variable that Linux passes to a program."""
 
 
 class Mistake(Struct, frozen=True):
-    """What is wrong in an entry, and which key of it."""
+    """What is wrong in an entry, and under which key."""
 
     key: KeyPath
     said: str
@@ -58,9 +58,9 @@ def judge(
     folders: Sequence[str] = (),
     at: Callable[[KeyPath], SourceLine] | None = None,
 ) -> UpstreamSpec | InvalidConfig:
-    """`by_hand`: the user typed it. `at`: where a key of the entry stands, if that is known better than its `origin`.
+    """The spec, or why it is refused. `by_hand`: the user typed it. `at`: the line of a key, if that is known.
 
-    An entry that is switched off needs nothing but its name.
+    A disabled entry needs nothing but its name.
     """
     wrong = _wrong_name(name) or (_wrong_with(told, by_workspace) if told.enabled else None)
     if wrong is not None:
@@ -135,7 +135,7 @@ def _too_long(told: ServerEntry) -> Mistake | None:
 
 
 def _opened_by_workspace(told: ServerEntry) -> Mistake | None:
-    """What only a file of the user's own may say."""
+    """The mistake if a workspace file says what only a file of the user may."""
     if opened := _opens(told.sandbox):
         return Mistake(("sandbox",), f"a workspace file may not {opened}; say it in a file of your own")
     if told.verbatim:
@@ -161,7 +161,7 @@ def _opened_by_workspace(told: ServerEntry) -> Mistake | None:
 
 
 def _wrong_reference(told: ServerEntry) -> Mistake | None:
-    """One that can stand for nothing: the server could not start."""
+    """The mistake if a reference cannot be resolved, so that the server could not start."""
     secret = told.exchange.client_secret if told.exchange else ""
     for key, text in (*_texts_of(told), (("proxy",), told.proxy), (("exchange", "client_secret"), secret)):
         if wrong := wrong_with_references(text):
@@ -170,14 +170,14 @@ def _wrong_reference(told: ServerEntry) -> Mistake | None:
 
 
 def _texts_of(told: ServerEntry) -> Iterator[tuple[KeyPath, str]]:
-    """What may hold references, with the key it stands under."""
+    """The texts that may hold references, with their keys."""
     yield from ((("env", name), text) for name, text in told.env.items())
     yield from ((("headers", name), text) for name, text in told.headers.items())
     yield ("url",), told.url
 
 
 def _wrong_exchange(told: ServerEntry, secret: str, by_workspace: bool) -> str:
-    """People's tokens are at stake, so only the user's own files may ask for this, and only as a whole."""
+    """Why the exchange of people's tokens is refused: only a user's own file may ask for it, and completely."""
     if by_workspace:
         return "a workspace file may not have people's tokens exchanged; say it in a file of your own"
     if not told.url or told.url.startswith(STDIO):
@@ -194,7 +194,7 @@ def _wrong_exchange(told: ServerEntry, secret: str, by_workspace: bool) -> str:
 
 
 def _wrong_proxy(told: ServerEntry, by_workspace: bool) -> str:
-    """Whoever names one reads what is sent to http://, and decides where it goes."""
+    """Why a proxy is refused: it can read what is sent to http://, and decides where it goes."""
     if by_workspace:
         return "a workspace file may not name a proxy; say it in a file of your own"
     if wrong := wrong_proxy("" if told.url.startswith(STDIO) else told.url, told.proxy):
@@ -205,7 +205,7 @@ def _wrong_proxy(told: ServerEntry, by_workspace: bool) -> str:
 
 
 def _opens(sandbox: str | SandboxTable) -> str:
-    """What a workspace may not allow its own servers: whoever wrote the file may be the one to be held."""
+    """What the sandbox of a workspace file opens that it may not: its author may be the one to be held."""
     if isinstance(sandbox, str):
         return "switch its own sandbox off" if sandbox == "off" else ""
     outside = [
@@ -227,11 +227,11 @@ def _wrong_command(told: ServerEntry) -> str:
 
 
 def command_of(told: ServerEntry) -> tuple[str, tuple[str, ...]]:
-    """`stdio://command args` and `command` with `args` say the same. Split without a shell. Raises ValueError."""
+    """Program and arguments, from `command` or `stdio://command args`, split without a shell. Raises ValueError."""
     if told.command:
         return told.command, told.args
     if told.url.startswith(STDIO):
-        import shlex  # few are written like that
+        import shlex  # few servers are written like that
 
         words = shlex.split(told.url.removeprefix(STDIO))
         return (words[0], (*words[1:], *told.args)) if words else ("", ())
@@ -262,8 +262,8 @@ def _is_here(url: str) -> bool:
 
 
 def program_of(command: str, folder: str) -> str | None:
-    """The whole path of what would run: from the PATH, from the home folder, or beside the `folder` it is run in."""
-    import shutil  # most name the whole path, or are trusted
+    """The absolute path of the program: from the PATH, the home folder, or relative to its `folder`."""
+    import shutil  # most name the absolute path, or are trusted
 
     found = shutil.which(os.path.join(folder, os.path.expanduser(command)) if os.sep in command else command)
     return os.path.abspath(found) if found else None
@@ -281,7 +281,7 @@ def _not_absolute(spec: UpstreamSpec, origin: SourceLine) -> InvalidConfig:
 
 
 def _spelled(program: str, origin: SourceLine) -> str:
-    """Few may change a file of a whole team for themselves."""
+    """How to write the program; in a shared file the user cannot change it, but import the server."""
     if not origin.file.endswith(".json"):
         return f'write command = "{program}"'
     return f'write "command": "{program}", or weft servers import --from workspace takes it over'

@@ -1,4 +1,4 @@
-"""The servers that files name, kept in step with a pool: at the start, and whenever a file changes.
+"""Keeps a pool of servers in step with the configuration files, at the start and whenever a file changes.
 
 Light to load: most starts have no server, and then neither the client side nor its configuration is imported.
 """
@@ -27,16 +27,16 @@ if TYPE_CHECKING:  # loaded with the first server
     from clawft.upstream.spec import UpstreamSpec
 
 START_SECONDS = 60.0
-"""How long a server we must not run without may take to start."""
+"""How long a required server may take to start."""
 RUNNING = ("connected", "degraded")
 MAX_TOLD = 20
-"""Servers that count for nothing which the log names at a time: a workspace may name thousands."""
+"""How many unusable servers the log names at a time: a workspace may name thousands."""
 
 log = logging.getLogger("clawft")
 
 
 class ServerFiles:
-    """`pool` is asked for when the first server is wanted. `given_only`: the files of the user are not read."""
+    """The files. `pool` is asked for with the first server. `given_only`: the user's files are not read."""
 
     def __init__(
         self, settings: Settings, pool: Callable[[], Pool], approvals: Approvals, *, given_only: bool = False
@@ -46,7 +46,7 @@ class ServerFiles:
         self._approvals = approvals
         self._pool = pool
         self._read: Servers | None = None
-        """What the files said when they were last read; most starts read none."""
+        """The servers when the files were last read; None if they were not, as at most starts."""
         self.waiting_changed: Callable[[], None] = lambda: None
         """Called when other servers wait for approval than before."""
         self._watching: list[asyncio.Task[None]] = []
@@ -54,7 +54,7 @@ class ServerFiles:
 
     @property
     def name_any(self) -> bool:
-        """Whether anything could name a server."""
+        """Whether any file or option could name a server."""
         told = self._settings
         if self._given_only or told.mcp_config:
             return bool(told.mcp_config)
@@ -62,7 +62,7 @@ class ServerFiles:
 
     @property
     def servers(self) -> Servers:
-        """The servers that are named now, and what is wrong with those that cannot be used."""
+        """The servers, and the errors of those that cannot be used."""
         if self._read is None:
             from clawft.config.servers import approved_in, discover
 
@@ -78,10 +78,10 @@ class ServerFiles:
         return Sources(told.home, told.workspace, told.agent, told.mcp_config, told.command_folders, self._given_only)
 
     async def start(self, only: Collection[str] = ()) -> None:
-        """All at once, or those named; none blocks another, or us, unless we must not run without it."""
+        """Start all servers at once, or those named; only required ones are waited for."""
         if not self.name_any:
             return
-        if not only:  # else it is not about the others
+        if not only:  # else the errors are about other servers
             self._tell_unused(self.servers)
         self.waiting_changed()
         wanted = self.servers.wanted
@@ -90,11 +90,11 @@ class ServerFiles:
         await self._must_run()
 
     def _is_needed(self, spec: UpstreamSpec) -> bool:
-        """One that is called in the name of people has nothing to run before they come."""
+        """Whether we must not run without it. A server that is called in people's names starts only with them."""
         return spec.exchange is None and (spec.required or self._settings.strict_servers)
 
     def _tell_unused(self, servers: Servers, before: Servers | None = None) -> None:
-        """What was told before is not told again."""
+        """Log servers that are not used, unless they were logged `before`."""
         unused = _unused(servers, before)
         for said in islice(unused, MAX_TOLD):
             log.warning("%s", said())
@@ -102,7 +102,7 @@ class ServerFiles:
             log.warning("%d more servers count for nothing: weft config check", more)
 
     async def _must_run(self) -> None:
-        """Raises NotConnected for servers that are down and may not be: required ones, and in strict mode all."""
+        """Raises NotConnected for required servers that are down; in strict mode all are required."""
         strict, servers, pool = self._settings.strict_servers, self.servers, self._pool()
         down = {name: str(each.error) for name, each in servers.refused.items() if strict or each.required}
         needed = [name for name, spec in servers.wanted.items() if self._is_needed(spec)]
@@ -116,7 +116,7 @@ class ServerFiles:
             raise NotConnected("; ".join(down.values()), hint=self._look_at(next(iter(down))))
 
     def _look_at(self, name: str) -> str:
-        """The next command, as it can be typed: what was given to us has to be given to it."""
+        """The next command for the person, with the options we were started with."""
         from clawft.config.layers import Scope  # loaded with the servers
 
         given, refused = self._settings.mcp_config, self.servers.refused.get(name)
@@ -124,15 +124,15 @@ class ServerFiles:
             return refused.error.hint if refused.file in (GIVEN, *given) else "weft config check"
         if self.servers.found[name].scope is not Scope.COMMAND_LINE:
             return f"weft servers test {name}"
-        if any(map(is_json, given)):  # which may hold a secret, so it is not said again
+        if any(map(is_json, given)):  # which may hold a secret, so it is not repeated
             return f"correct {name} in --mcp-config"
         return " ".join([f"weft servers test {name}", *(f"--mcp-config {quoted(file)}" for file in given)])
 
     # ── while we run ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def follow(self) -> None:
-        """From now on a changed file is applied at once, until we close. What does not differ never notices."""
-        from clawft.config.watch import watch  # only where something is served
+        """Apply changed files from now on, until we close. Unchanged servers are left alone."""
+        from clawft.config.watch import watch  # only when serving
 
         for look, changed in ((self._look, self._changed), (self._asked, self._reconnect)):
             self._watching.append(asyncio.create_task(watch(look, look(), changed), name=changed.__name__))
@@ -152,7 +152,7 @@ class ServerFiles:
         await self._apply()
 
     async def _apply(self) -> None:
-        """What the files say now. One that broke keeps the servers it named as they were."""
+        """Apply the files. One that cannot be read keeps its servers as they were."""
         from clawft.config.servers import Servers
 
         async with self._turn:  # or what was read first would count last
@@ -169,16 +169,16 @@ class ServerFiles:
         log.info("servers started %s, stopped %s, restarted %s", done.added, done.removed, done.restarted)
 
     def _read_again(self, old: Servers) -> Servers:
-        """A file may be long, and a program that it names longer: not on the loop. So with a book of its own."""
+        """Read the files in a thread, with a separate book of approvals: they, and programs, may be large."""
         from clawft.config.servers import approved_in, carried, discover
 
         approved = approved_in(self._own_book(), self._sources)
         return carried(old, discover(self._sources, approved), approved)
 
     async def ensure_approved(self, spec: UpstreamSpec) -> tuple[PinnedFile, ...]:
-        """Before every start of a server of the workspace: what it would run may have changed while we did.
+        """The files to start an approved workspace server with; called before every start, as they may have changed.
 
-        What it is to be started with. Raises SpawnFailed, and has the server wait for approval again.
+        Raises SpawnFailed if they have, and makes the server wait for approval again.
         """
         found = self._read.found.get(spec.name) if self._read is not None else None
         if found is None or not found.must_wait:
@@ -193,7 +193,7 @@ class ServerFiles:
             raise
 
     def _cleared(self, found: FoundServer) -> tuple[PinnedFile, ...]:
-        """A program is read for it, which may have grown to a gigabyte: not on the loop. So with a book of its own."""
+        """Check the program in a thread, with a separate book of approvals: it may be a gigabyte large."""
         from clawft.config.launch_approval import cleared
 
         return cleared(self._own_book(), found, self._sources)
@@ -206,7 +206,7 @@ class ServerFiles:
     # ── servers that wait ────────────────────────────────────────────────────────────────────────────────────────────
 
     async def waiting_launches(self) -> Mapping[str, WaitingServer]:
-        """Programs are read for it, and those can be large: not on the loop."""
+        """The waiting servers with what they would start; in a thread, as programs can be large."""
         from clawft.config.launch_approval import waiting_launch
 
         waiting = dict(self.servers.waiting)
@@ -217,18 +217,18 @@ class ServerFiles:
         )
 
     def has_changed(self, found: FoundServer) -> bool:
-        """Whether it waits because it is not what was approved."""
+        """Whether it waits because it differs from what was approved."""
         from clawft.config.launch_approval import has_changed
 
         return has_changed(self._approvals, found, self._sources)
 
     async def approve_launch(self, asked: WaitingServer) -> None:
-        """Keep the approval and start it. Raises PermissionDenied if it is not what was asked about any more."""
+        """Store the approval and start the server. Raises PermissionDenied if it differs from what was asked about."""
         from clawft.config.launch_approval import launch_approval
 
         found = self.servers.waiting.get(asked.name)
         if found is None:
-            return  # somebody else was faster
+            return  # another call was faster
         approval = await asyncio.to_thread(launch_approval, found, self._sources, self._approvals.clock())
         if approval.pin != asked.pin:
             raise PermissionDenied(asked.name, "it has changed since it was asked about", hint="ask again")
@@ -240,10 +240,10 @@ class ServerFiles:
 
         for name in renewed(before, now):
             if self.name_any and name in self.servers.waiting:
-                await self._apply()  # a script that was changed may be what was approved again
+                await self._apply()  # a changed script may be one that is approved again
                 continue
             try:
-                await self._pool().reconnect(name, seconds=0.0)  # whoever asked waits for none, nor does the next
+                await self._pool().reconnect(name, seconds=0.0)  # the server is not waited for
             except ClawftError as failed:
                 log.warning("%s is not connected anew: %s", name, failed)
 
@@ -254,7 +254,7 @@ class ServerFiles:
 
 
 def _unused(servers: Servers, before: Servers | None) -> Iterator[Callable[[], ClawftError | None]]:
-    """What the files say that counts for nothing, and did not say `before`; each gives the reason."""
+    """Errors about unused servers that `before` does not have; each is made when it is called."""
     from clawft.config.servers import Servers, named_twice, waits  # loaded with the servers
 
     known = before or Servers()

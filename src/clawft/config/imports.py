@@ -1,4 +1,4 @@
-"""Servers that other programs on this machine know already, ready to become files of ours. Reads; writes nothing."""
+"""Finds servers that other programs on this machine know, ready to be imported. Writes nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from clawft.wire.shapes import members
 
 
 class Candidate(Struct, frozen=True):
-    """One server found: `spec` is what we would write, unless `refused` says why not. `notes` are for the person."""
+    """A server that was found: `spec` is what we would write, or `refused` says why not. `notes` are for the person."""
 
     source: str
     file: str
@@ -33,11 +33,11 @@ class Candidate(Struct, frozen=True):
     refused: str = ""
     notes: tuple[str, ...] = ()
     secrets: Mapping[str, str] = {}
-    """Reference → what was written in clear. Never shown, never written unless the person says so."""
+    """Reference → the value written in clear. Never shown, and written only on request."""
 
 
 def find(program: OtherProgram, around: UserFolders) -> Iterator[Candidate]:
-    """Everything one program knows, file by file; one that cannot be read is refused, and hides no other."""
+    """All servers of one program, file by file; a file that cannot be read is refused, and hides no other."""
     for file in program.files(around):
         try:
             yield from _find_in(file, program.name, around)
@@ -59,12 +59,12 @@ def _find_in(file: ServerFile, source: str, around: UserFolders) -> Iterator[Can
 # ── one entry into a server of ours ──────────────────────────────────────────────────────────────────────────────────
 
 DEEPEST_TEXT = 2
-"""Tables around a text of an entry: `transport`, and `env` in it."""
+"""Depth of tables around a text: `transport`, and `env` in it."""
 _ODD = re.compile(r"[^A-Za-z0-9.-]+|_+")
 
 
 def candidate(source: str, file: Path, name: str, entry: Mapping[str, Any], around: UserFolders) -> Candidate:
-    """Named, resolved and free of secrets, or refused with the reason."""
+    """A server for an entry: named, resolved and free of secrets, or refused with the reason."""
     told = read_foreign(_with_workspace(entry, around), SourceLine(str(file)), name)
     if isinstance(told, ConfigError):
         return Candidate(source, str(file), name, refused=f"{told.message.removeprefix(f'{file}: ')}; {told.hint}")
@@ -84,18 +84,18 @@ def candidate(source: str, file: Path, name: str, entry: Mapping[str, Any], arou
 
 
 def our_name(name: str) -> str:
-    """A name we accept, as near to theirs as possible."""
+    """A name we accept, as close to the original as possible."""
     plain = _ODD.sub(lambda found: "_" if set(found[0]) == {"_"} else "-", name).strip("-_.")[:60] or "server"
     return f"{plain}-mcp" if plain in RESERVED or refuse_server(plain) else plain
 
 
 def _portable(spec: UpstreamSpec, told: ServerEntry) -> UpstreamSpec:
-    """A folder that was not named stays open: the server then runs in whatever workspace we serve."""
+    """The spec without a folder that was not named: the server then runs in the current workspace."""
     return msgspec.structs.replace(spec, cwd=told.cwd)
 
 
 def _with_workspace(entry: Mapping[str, Any], around: UserFolders) -> Mapping[str, Any]:
-    """Before it is read: what an editor fills in is no variable of ours."""
+    """The entry with the variables that an editor fills in, before it is read."""
     known = {
         "workspaceFolder": str(around.workspace),
         "workspaceFolderBasename": around.workspace.name,
@@ -117,12 +117,12 @@ def _filled(value: object, known: Mapping[str, str], depth: int = DEEPEST_TEXT) 
 
 
 def _resolved(told: ServerEntry, workspace: Path) -> tuple[str, ServerEntry]:
-    """The absolute path of its program. We do not import ourselves: that would be a circle."""
+    """The entry with the absolute path of its program. Our own entry is refused: that would be a cycle."""
     if told.url and not told.url.startswith("stdio:"):
         return "", told
     command, args = command_of(told)
     if not command:
-        return "", told  # which is judged as it is
+        return "", told  # which is judged as written
     if Path(command).name == "weft" or ("clawft" in args and "-m" in args):
         return "this is weft itself", told
     folder = workspace / expanded(told.cwd)
@@ -133,7 +133,7 @@ def _resolved(told: ServerEntry, workspace: Path) -> tuple[str, ServerEntry]:
 
 
 def _missing(command: str, folder: Path) -> str:
-    """A whole command line in place of a program is a common slip."""
+    """Why the program was not found; a hint if a whole command line stands in its place."""
     program, _, rest = command.partition(" ")
     if "${" in command:
         return f"{command!r} holds a variable, which nobody fills in here"

@@ -1,4 +1,4 @@
-"""Servers in JSON, of other programs and from the command line, read leniently."""
+"""Reads servers leniently from JSON of other programs and of the command line."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def read_json(content: bytes, file: str, layer: Layer) -> Iterator[EntryOutcome]
 
 
 def _misplaced(document: Mapping[str, object]) -> str:
-    """How servers are written in a place where no program looks for them; empty if none are."""
+    """The error for servers in a place where no program looks for them; empty if there are none."""
     if any(isinstance(document.get(key), list) for key in _KEYS):
         return "names its servers in a list, and not in an object"
     if _has_server(document):
@@ -83,7 +83,7 @@ def _has_server(document: Mapping[str, object]) -> bool:
 
 
 def _flow_server(document: Mapping[str, object]) -> Mapping[str, object]:
-    """The server of claude-flow, from the delegation table of a file of the command line."""
+    """The server of claude-flow in the delegation table of a file from the command line."""
     for place in (document, members(document.get("tools"))):
         table = members(place.get(DELEGATION))
         server = members(table.get(FLOW_KEY) or table.get("claudeFlowServer"))
@@ -93,7 +93,7 @@ def _flow_server(document: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def foreign_servers(document: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
-    """`{"mcpServers": {…}}`, also under `tools`, or VS Code's `servers`; with the key they were found under."""
+    """The key and the table of `{"mcpServers": {…}}`, also under `tools`, or of VS Code's `servers`."""
     for place in (document, members(document.get("tools"))):
         for key in _KEYS:
             if isinstance(place.get(key), dict):

@@ -1,4 +1,4 @@
-"""JSON as editors write it: comments and trailing commas are forgiven, a mistake is named with its line. Pure."""
+"""Parses JSON as editors write it, with comments and trailing commas; errors name the line. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,8 +9,8 @@ import msgspec
 from clawft.errors import ConfigUnparsable
 
 _TEXT = r'("(?:\\.|[^"\\])*+"?)'
-"""One without its end, like such a comment, goes to the end of the file: nothing is read twice."""
-_COMMENT = rf"{_TEXT}|//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)"  # compiled for those who need it
+"""An unclosed text, like an unclosed comment, ends with the file, so that nothing is scanned twice."""
+_COMMENT = rf"{_TEXT}|//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)"  # compiled on first use
 _TRAILING = rf"{_TEXT}|,(?=\s*[}}\]])"
 _AT_BYTE = r"\s*\(byte (\d+)\)"
 _COLON = rb"\s*:"
@@ -31,7 +31,7 @@ def parse(content: bytes, file: str) -> dict[str, Any]:
 
 
 def _decoded(content: bytes) -> object:
-    """As it is; if that fails, once more without comments and trailing commas."""
+    """The value; parsed again without comments and trailing commas if it is not plain JSON."""
     try:
         return msgspec.json.decode(content)
     except msgspec.DecodeError:
@@ -39,7 +39,7 @@ def _decoded(content: bytes) -> object:
 
 
 def without_extras(text: str) -> str:
-    """Plain JSON of the same lines."""
+    """Plain JSON with the same line numbers."""
     bare = re.sub(_COMMENT, lambda found: found[1] or _blank(found[0]), text)
     return re.sub(_TRAILING, lambda found: found[1] or " ", bare)
 
@@ -56,9 +56,9 @@ def _unparsable(said: str, content: bytes, file: str) -> ConfigUnparsable:
 
 
 def lines_of(content: bytes, key: str, names: Iterable[str]) -> Iterator[int]:
-    """The lines on which the members of a key stand, in their order, as far as a search can tell.
+    """The lines of a key's members, in their order, as far as a text search finds them.
 
-    One walk through the content: there may be thousands. One that is spelled in another way has the line of the key.
+    One pass, as there may be thousands. A member that is not found has the line of the key.
     """
     at = max(_find_key(content, msgspec.json.encode(key), 0), 0)
     line = first = content.count(b"\n", 0, at) + 1
@@ -72,7 +72,7 @@ def lines_of(content: bytes, key: str, names: Iterable[str]) -> Iterator[int]:
 
 
 def _find_key(content: bytes, key: bytes, at: int) -> int:
-    """Where it stands with a colon behind it; -1 if nowhere."""
+    """The position of a key with a colon behind it; -1 if there is none."""
     colon = re.compile(_COLON)
     at = content.find(key, at)
     while at >= 0 and not colon.match(content, at + len(key)):

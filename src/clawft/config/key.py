@@ -1,4 +1,4 @@
-"""One key a configuration file may have: its type, its default, and what it is for."""
+"""`ConfigKey`: one key of configuration files, with its type, default and purpose."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 Check = Callable[[Any], str]
-"""What is wrong with a value of the right type; nothing if it is fine."""
+"""Gives what is wrong with a value of the right type; empty if nothing is."""
 
 Texts = tuple[str, ...]
 
@@ -15,19 +15,19 @@ Texts = tuple[str, ...]
 class ConfigKey(Struct, frozen=True):
     name: str
     field: str
-    """Where it goes in `Settings`: `allow`, or `command_policy.allow`."""
+    """The field of `Settings` it fills: `allow`, or `command_policy.allow`."""
     type: Any
     words: str
-    """The type in words: "… must be …"."""
+    """The type in words, as in "… must be …"."""
     default: Any
     doc: str
     adds: bool = False
-    """Values of all files count, and not only the last: a refusal is not lost because another file has one too."""
+    """Values of all files are joined: a refusal is not lost because a later file has one too."""
     check: Check = lambda value: ""
     whole: bool = False
-    """A table is its value, and not a table of further keys."""
+    """The value is a table, and not further keys."""
     turned: Callable[[Any], Any] = lambda value: value
-    """From what may be written to what the settings hold."""
+    """Converts the value as written to that of the settings."""
 
     def read(self, value: Any) -> Any:
         """The value as its type. Raises msgspec.ValidationError."""
@@ -35,5 +35,5 @@ class ConfigKey(Struct, frozen=True):
 
 
 def is_http(value: str) -> str:
-    """For a key that names an address, or nothing."""
+    """Checks a key that names an address, or is empty."""
     return "" if not value or value.startswith(("http://", "https://")) else "must begin with http:// or https://"

@@ -16,7 +16,7 @@ from clawft.errors import did_you_mean
 from clawft.policy.grant import GrantRule
 
 OPEN_TABLES = frozenset({"mcp_servers"})
-"""Known, but judged by those who read them."""
+"""Known tables that other modules read and judge."""
 
 MAX_INSTRUCTIONS = 16_384
 MAX_RESULT_LIMIT = 64 * 1024 * 1024

@@ -1,8 +1,8 @@
-"""Launches: what a server of the workspace would start, as the person approves it, and whether they have.
+"""Approval of launches: what a workspace server would start, and whether the person has approved that.
 
-Pinned is the program by path and content, its arguments and variables with the scripts they name, its folder and its
-sandbox; for an address the address and the headers. Values that look like secrets are pinned by their digest and never
-shown; what may be code, and the names of secrets, always are.
+An approval pins the program by path and content, its arguments and variables with the scripts they name, its folder and
+its sandbox; for an address the address and the headers. Values that look like secrets are pinned by their digest and
+never shown; code, and the names of secrets, always are.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from clawft.wire.shapes import members
 MISSING = "there is no such program"
 NOTHING: Mapping[str, str] = {}
 MAX_PROGRAM_BYTES = 1024 * 1024 * 1024
-"""Of a program whose content is looked at; node, for one, has a tenth of it."""
+"""Size of a program whose content is pinned; node, for one, has a tenth of it."""
 
 
 def approved_launches(book: Approvals, sources: Sources) -> Callable[[FoundServer], bool]:
-    """Whether a server of this workspace may be started as it is written now."""
+    """A function that tells whether a server of this workspace may be started as it is written now."""
     book.look()
 
     def approved(found: FoundServer) -> bool:
@@ -47,9 +47,10 @@ def approved_launches(book: Approvals, sources: Sources) -> Callable[[FoundServe
 def standing(
     book: Approvals, found: FoundServer, sources: Sources, held: Mapping[str, str] = NOTHING
 ) -> ApprovalStanding:
-    """A program is read only if somebody has approved one, and its file is not just as it was then.
+    """How the launch stands in the book. The program is read only if needed: some launch is approved, and its file was
+    touched.
 
-    `held`: digests of files that have been read, and count whatever is there now.
+    `held`: digests of files that were read already.
     """
     known = [each for each in book.of(found.spec.name) if not each.tool]
     if not known:
@@ -58,7 +59,7 @@ def standing(
 
 
 def has_changed(book: Approvals, found: FoundServer, sources: Sources) -> bool:
-    """Whether it waits because it is not what was approved."""
+    """Whether it waits because it differs from what was approved."""
     return standing(book, found, sources) is ApprovalStanding.CHANGED
 
 
@@ -81,16 +82,16 @@ def _judged(
 def launch_approval(
     found: FoundServer, sources: Sources, now: float, expires: float | None = None, agent: str = ANYONE
 ) -> Approval:
-    """For this workspace alone: a file of another one with the same words is another matter."""
+    """An approval for this workspace alone, whatever other ones say in the same words."""
     before = _stamp(found.spec)
     shown, workspace = shown_launch(found), str(sources.workspace)
     approval = approval_of(found.spec.name, "", shown, now, expires=expires, agent=agent, workspace=workspace)
-    is_of_shown = _stamp(found.spec) == before  # else nobody knows which of two it is the stamp of
+    is_of_shown = _stamp(found.spec) == before  # else it is unclear which of two states was shown
     return msgspec.structs.replace(approval, stamp=before if is_of_shown else "")
 
 
 def shown_launch(found: FoundServer, known: Approval | None = None, held: Mapping[str, str] = NOTHING) -> ShownText:
-    """What would be started. `known`: the content of a file that looks as it did then is not read again."""
+    """What would be started. `known`: contents of untouched files are taken from this approval."""
     spec = found.spec
     sandbox: Any = msgspec.to_builtins(spec.sandbox)
     if spec.command:
@@ -107,13 +108,13 @@ def shown_launch(found: FoundServer, known: Approval | None = None, held: Mappin
 
 
 def _careful(spec: UpstreamSpec) -> dict[str, str]:
-    """Said aloud, because it is easily overlooked."""
+    """A warning about variables that load code, which are easily overlooked."""
     found = code_loading_variables(spec.env)
     return {"careful": f"by {', '.join(found)} it can be made to run other code"} if found else {}
 
 
 def _contents(spec: UpstreamSpec, known: Approval | None, held: Mapping[str, str]) -> dict[str, Any]:
-    """What is in the files that would be run."""
+    """The digests of the files that would be run."""
     program, found = _program(spec.command), scripts(spec.command, spec.args, spec.cwd, spec.env)
     read = _as_then(known, _stamp(spec)) or {"program": _digest(program), "scripts": digests(found)}
     exact = {name: held[path] for name, path in found.items() if path in held}
@@ -122,7 +123,7 @@ def _contents(spec: UpstreamSpec, known: Approval | None, held: Mapping[str, str
 
 
 def _as_then(known: Approval | None, now: str) -> ShownText:
-    """What they held when they were approved; nothing if one has been touched since."""
+    """The digests in the approval; empty if a file was touched since."""
     if known is None or not now or known.stamp != now or known.shown is msgspec.UNSET:
         return {}
     return read_shown(bytes(known.shown))
@@ -133,7 +134,7 @@ def _program(command: str) -> str:
 
 
 def _stamp(spec: UpstreamSpec) -> str:
-    """Of all files that would be run; empty if one is not there."""
+    """The state of all files that would be run; empty if one is missing."""
     files = (
         (_program(spec.command), *scripts(spec.command, spec.args, spec.cwd, spec.env).values()) if spec.command else ()
     )
@@ -149,7 +150,7 @@ def _digest(program: str) -> str:
 
 
 def grant_command(name: str, found: FoundServer, here: Path | None = None) -> str:
-    """What approves the launch, from wherever it is typed; shorter where it is known to be typed `here`."""
+    """The command that approves the launch from any folder; shorter if it is typed `here`."""
     file = Path(found.origin.file)
     workspace = file.parent.parent if file.parent.name == ".clawft" else file.parent
     place = "" if workspace == here else f" --workspace {quoted(workspace)}"
@@ -157,9 +158,9 @@ def grant_command(name: str, found: FoundServer, here: Path | None = None) -> st
 
 
 def cleared(book: Approvals, found: FoundServer, sources: Sources) -> tuple[PinnedFile, ...]:
-    """What it is to be started with. Raises SpawnFailed if that is not what was approved.
+    """The files to start it with. Raises SpawnFailed if they are not as approved.
 
-    What is judged is what was read, and not read again: by then it may be another.
+    The content that was checked is kept, as the files may change before the start.
     """
     book.look()
     files = _pinned(found.spec, str(sources.workspace)) if found.spec.command else ()
@@ -176,7 +177,7 @@ def _pinned(spec: UpstreamSpec, workspace: str) -> tuple[PinnedFile, ...]:
 
 
 def waiting_launch(name: str, found: FoundServer, *, changed: bool) -> WaitingServer:
-    """A server that waits, as the person is asked about it."""
+    """A waiting server, as the person is asked about it."""
     shown = shown_launch(found)
     lines = [f"{key}: {_plain(value)}" for key, value in shown.items()]
     return WaitingServer(name, str(found.origin), lines, pin(shown), grant_command(name, found), changed)

@@ -1,4 +1,4 @@
-"""The layers of configuration that name servers, and what an entry in one of them becomes.
+"""The layers of configuration that name servers, and the outcome of an entry in one of them.
 
 Later layers win; `servers` merges them. `toml_servers` reads our own files, `json_servers` those of other programs.
 """
@@ -22,7 +22,7 @@ from clawft.wire.shapes import members
 from clawft.wire.strings import clipped
 
 MAX_SERVERS = 1_000
-"""In one file, as a start waits until all of them are read."""
+"""Servers in one file, as a start waits until all are read."""
 LONG_NAME = 200
 """Characters of the name of an entry. Longer names are refused and shown cut."""
 TABLE = "mcp_servers"
@@ -32,7 +32,7 @@ DELEGATION, FLOW_KEY = "delegation", "claude_flow_server"
 
 
 class Scope(Enum):
-    """Who wrote a layer. Only the user's own layers may raise trust."""
+    """The author of a layer. Only the user's own layers may raise trust."""
 
     USER = "user"
     WORKSPACE = "workspace"
@@ -41,13 +41,13 @@ class Scope(Enum):
 
 
 class FoundServer(Struct, frozen=True):
-    """One server that is configured: its spec, where it is written, and in whose layer."""
+    """A configured server: its spec, where it is written, and its layer."""
 
     spec: UpstreamSpec
     origin: SourceLine
     scope: Scope
     instead_of: SourceLine | None = None
-    """Where another file of the same folder describes a server of this name, which is not used."""
+    """A file of the same folder with a server of this name, which is not used."""
 
     @property
     def must_wait(self) -> bool:

@@ -1,7 +1,7 @@
-"""From files and options to settings. Later wins: the user's file, the agent's file, the command line.
+"""Loads the settings from files and options. Later wins: the user's file, the agent's file, the command line.
 
-Every value remembers where it came from. A file of the workspace has no say here: whoever can write into a workspace
-must not be able to change what is allowed in it.
+Every value remembers where it came from. Files of the workspace are not read: whoever can write into a workspace must
+not be able to change what is allowed in it.
 """
 
 import os
@@ -29,7 +29,7 @@ from clawft.store.home import open_at_once
 COMMAND_LINE = "command line"
 MAX_FILE_BYTES = 1024 * 1024
 ROOT = 0
-"""May own files of every user: who is root needs no file of ours."""
+"""May own files of every user, as root can change them anyway."""
 
 
 class SourceLine(Struct, frozen=True):
@@ -51,7 +51,7 @@ class LoadedSettings(Struct, frozen=True):
 
 
 class GivenValue(Struct, frozen=True):
-    """One value that was set, judged."""
+    """One validated value that was set."""
 
     key: ConfigKey
     value: Any
@@ -65,9 +65,9 @@ def load(
     overrides: Mapping[str, Any] | None = None,
     unless_told: Mapping[str, Any] | None = None,
 ) -> LoadedSettings:
-    """The settings, or the first thing that is wrong with them.
+    """The settings. Raises the first error in them.
 
-    `overrides` are keys of the command line, `unless_told` those that count only where no file says otherwise.
+    `overrides` are keys of the command line; `unless_told` holds defaults that any file overrides.
     """
     given = [_override(name, value) for name, value in (unless_told or {}).items()]
     for document in read_all(home, agent):
@@ -79,7 +79,7 @@ def load(
 
 
 def problems(home: Path, agent: str) -> list[ConfigError]:
-    """Everything that is wrong with the files, for `weft config check`."""
+    """All errors in the files, for `weft config check`."""
     found: list[ConfigError] = []
     for path in files(home, agent):
         try:
@@ -104,7 +104,7 @@ def read_all(home: Path, agent: str) -> list[TomlDocument]:
 
 
 def _read_own(path: Path) -> TomlDocument | None:
-    """What `read` gives of a file that decides what is allowed. Raises InvalidConfig if others may write it."""
+    """A file that decides what is allowed. Raises InvalidConfig if others may write it."""
     document = read(path)
     if document is not None and (open_to_others := exposed(path, "so weft does not start with it")):
         raise open_to_others
@@ -112,20 +112,20 @@ def _read_own(path: Path) -> TomlDocument | None:
 
 
 def read(path: Path) -> TomlDocument | None:
-    """None if there is no such file. Raises ConfigUnreadable or ConfigUnparsable."""
+    """The document; None if there is no such file. Raises ConfigUnreadable or ConfigUnparsable."""
     content = read_bytes(path)
     return None if content is None else parse(content, str(path))
 
 
 def read_bytes(path: Path) -> bytes | None:
-    """None if there is no such file. Raises ConfigUnreadable."""
+    """The content; None if there is no such file. Raises ConfigUnreadable."""
     try:
         with open_at_once(path) as file:
             if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
                 raise ConfigUnreadable(f"{path} is a pipe", hint="put a file in its place, or remove it")
             content = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
-        if path.is_symlink():  # what the user allows and denies may stand where it leads
+        if path.is_symlink():  # the link may lead to what the user allows and denies
             said = f"{path} leads to a file that is not there"
             raise ConfigUnreadable(said, hint="correct the link, or remove it") from None
         return None
@@ -139,9 +139,9 @@ def read_bytes(path: Path) -> bytes | None:
 
 
 def exposed(file: Path, so: str = "so it counts for nothing") -> InvalidConfig | None:
-    """Why what it says does not count: whoever can write the user's own files decides what is started and allowed.
+    """The error for a file that others could write: it would decide what is started and allowed.
 
-    None if it does, or cannot be looked at: reading it says why.
+    None if it is safe, or cannot be looked at: reading it gives the error.
     """
     try:
         found = file.stat()
@@ -166,7 +166,7 @@ def _workspace(folder: Path) -> Path:
 
 
 def judge(document: TomlDocument) -> list[GivenValue]:
-    """The values of one file. Raises InvalidConfig for the first that is wrong."""
+    """The values of one file. Raises InvalidConfig for the first wrong one."""
     given: list[GivenValue] = []
     for one in _judged(document):
         if isinstance(one, ConfigError):
@@ -195,7 +195,7 @@ def _value(key: ConfigKey, value: Any, origin: SourceLine) -> GivenValue | Inval
 
 
 def _misspelled(key: ConfigKey, misfit: msgspec.ValidationError) -> str:
-    """Of a key inside a list of tables."""
+    """The error for a wrong key inside a list of tables."""
     unknown = re.match(r"Object contains unknown field `([^`]*)`", str(misfit))
     known = [field for each in get_args(key.type) for field in getattr(each, "__struct_fields__", ())]
     return f"has an unknown key {unknown[1]!r}{did_you_mean(unknown[1], known)}" if unknown else ""
@@ -220,7 +220,7 @@ def _unknown(name: str, origin: SourceLine) -> InvalidConfig:
 
 
 def _there_is(name: str) -> str:
-    """What stands where somebody looked for this key: in its table, or else at the top."""
+    """The keys in the table where this key was looked for, or the tables at the top."""
     table = name.rpartition(".")[0]
     if not _is_table(table):
         return f"the tables are {', '.join(table for table in _tables() if '.' not in table)}"
@@ -248,7 +248,7 @@ def _shown(value: Any) -> str:
 
 
 def merge(given: Sequence[GivenValue]) -> tuple[dict[str, Any], dict[str, tuple[SourceLine, ...]]]:
-    """The value of every key, and where it came from. Lists that add up keep their order and lose duplicates."""
+    """The value of every key, and where it came from. Lists that are joined keep their order and lose duplicates."""
     values: dict[str, Any] = {key.name: key.default for key in KEYS}
     origins: dict[str, tuple[SourceLine, ...]] = {}
     for one in given:
@@ -280,4 +280,4 @@ _PARTS: Mapping[str, Callable[..., Any]] = {
     "delegation": DelegationConfig,
     "surface": Surface,
 }
-"""Fields of the settings that are made of several keys."""
+"""Fields of the settings that are built from several keys."""

@@ -1,4 +1,4 @@
-"""What `--mcp-config` says beside its servers, in another program's JSON: a delegation table, the tools it allows."""
+"""Settings in `--mcp-config` besides its servers, in another program's JSON: delegation, and allowed tools."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clawft.wire.shapes import members
 
 
 def delegation_in(texts: Sequence[str]) -> dict[str, Any]:
-    """Keys and values; later ones win. Raises ConfigError: who names a file means that file, and no other servers."""
+    """Keys and values; later ones win. Raises ConfigError, as the file was named explicitly."""
     told: dict[str, Any] = {}
     for document in _documents(texts):
         told |= in_foreign(document)
@@ -21,7 +21,7 @@ def delegation_in(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def allowed_in(texts: Sequence[str]) -> dict[str, Any]:
-    """`allowed_tools`, beside the servers or with them under `tools`: of all tools there are. The last one counts."""
+    """`allowed_tools`, beside the servers or under `tools`, for all tools; the last one wins."""
     told: dict[str, Any] = {}
     for document in _documents(texts):
         for place in (document, members(document.get("tools"))):

@@ -1,6 +1,6 @@
-"""Files that a launch names in other ways than by their path: a module, a package to run, code in a word, a variable.
+"""Finds files that a launch names other than by path: modules, packages to run, code in a word, variables.
 
-Where they would lie, as far as that is told by the words; whether they are there is for others to see. Pure.
+Gives the places where they would lie by the words alone; others check whether they are there. Pure.
 
 | launch | what is run |
 |---|---|
@@ -20,12 +20,12 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 MAX_ENTERED = 8
-"""Folders beside its own in which is looked."""
+"""Further folders that are searched."""
 MAX_WORDS = 200
-"""Of one value or one piece of code that are looked at."""
+"""Words of one value or one piece of code that are examined."""
 
 Candidate = tuple[str, str]
-"""What names it, and where it would be."""
+"""The words that name a file, and its path."""
 
 _NPX = (".npmrc", "node_modules/.bin/{}")
 _NPM = (*_NPX, "package.json")
@@ -42,9 +42,9 @@ RUNNERS: Mapping[str, tuple[str, ...]] = {
     "just": ("justfile", "Justfile", ".justfile"),
 }
 _ENTERS = frozenset("--directory --project --prefix --cwd --dir --chdir --from --spec --package -C -p".split())
-"""Options with the folder a program lies in, of commands that run it by its name."""
+"""Options that name the folder a program is found in, for commands that run it by its name."""
 _READS = frozenset("--file --makefile --justfile --config --config-file --manifest-path -f".split())
-"""Options with a file that says what is run, of such commands."""
+"""Options that name a file which says what is run, for such commands."""
 _CODE = ("-c", "-e", "--eval", "-p", "--print", "--command", "-S", "--split-string")
 _BEGINNINGS = ("__main__.py", "package.json", "index.js", "index.mjs", "index.cjs", "index.ts")
 _UNASKED = ("sitecustomize", "usercustomize")
@@ -56,7 +56,7 @@ _VALUES = re.compile(r"[^\s'\",;=]+")
 
 
 def by_module(args: Sequence[str], cwd: str, env: Mapping[str, str]) -> Iterator[Candidate]:
-    """`-m NAME`, and what Python code says it imports."""
+    """Files of `-m NAME`, and of what Python code imports."""
     places = [cwd, *(os.path.join(cwd, folder) for folder in env.get("PYTHONPATH", "").split(os.pathsep) if folder)]
     for told, name in _modules(args):
         for place in places:
@@ -86,14 +86,14 @@ def _module(told: str, name: str, place: str, cwd: str) -> Iterator[Candidate]:
 
 
 def by_folder(args: Sequence[str], cwd: str) -> Iterator[Candidate]:
-    """An interpreter that is given a folder runs what is in there under a name of its own."""
+    """Files an interpreter runs in a folder it is given, by their usual names."""
     first = next((word for word in args if not word.startswith("-")), "")
     for name in _BEGINNINGS if first else ():
         yield f"{first}: {name}", os.path.join(cwd, first, name)
 
 
 def folders_entered(args: Sequence[str], cwd: str) -> list[str]:
-    """Where else than in its own folder all that is looked for, as an option or the code in a word says."""
+    """Further folders to search, by an option or the code in a word."""
     code = (word for before, word in zip(("", *args), args, strict=False) if before in _CODE)
     told = [*_values_of(_ENTERS, args), *(folder for word in code for folder in _ENTERED.findall(word))]
     places = dict.fromkeys(os.path.normpath(os.path.join(cwd, folder)) for folder in told[:MAX_ENTERED])
@@ -108,14 +108,14 @@ def _values_of(options: Collection[str], args: Sequence[str]) -> Iterator[str]:
 
 
 def by_code(args: Sequence[str], cwd: str) -> Iterator[Candidate]:
-    """Files that are named in a word that is a program by itself."""
+    """Files named in a word that is code."""
     for before, word in zip(("", *args), args, strict=False):
         if before in _CODE:
             yield from ((each, os.path.join(cwd, each)) for each in _WORDS.findall(word)[:MAX_WORDS])
 
 
 def by_runner(program: str, args: Sequence[str], cwd: str) -> Iterator[Candidate]:
-    """What runs a program by its name looks at the project first."""
+    """Files in the project that a runner such as `npx` would find by name."""
     names = [word for word in args[:MAX_WORDS] if not word.startswith("-") and os.sep not in word]
     for pattern in RUNNERS.get(os.path.splitext(program)[0], ()):
         for name in names if "{}" in pattern else ("",):
@@ -126,7 +126,7 @@ def by_runner(program: str, args: Sequence[str], cwd: str) -> Iterator[Candidate
 
 
 def by_variables(env: Mapping[str, str], cwd: str) -> Iterator[Candidate]:
-    """Paths in values, alone, in a list or behind an option."""
+    """Paths in the values of variables: alone, in a list, or behind an option."""
     for name, value in env.items():
         for word in _VALUES.findall(value)[:MAX_WORDS]:
             for path in dict.fromkeys((word, *word.split(os.pathsep), word.rpartition(":")[2])):

@@ -1,4 +1,4 @@
-"""Where other programs on this machine keep the servers they know, and how each spells one.
+"""Where other programs on this machine keep their servers, and how each spells one.
 
 To add a program: a row in `PROGRAMS`, and a reader if it spells servers in its own way.
 """
@@ -25,12 +25,12 @@ Entries = Iterator[tuple[str, Mapping[str, Any]]]
 
 
 class UserFolders(Struct, frozen=True):
-    """Where a person keeps things: tests have their own."""
+    """The folders of a person; tests use their own."""
 
     user: Path
     workspace: Path
     roaming: Path
-    """%APPDATA% on Windows; elsewhere a folder that is not there."""
+    """%APPDATA% on Windows; elsewhere a folder that does not exist."""
 
     @classmethod
     def here(cls, workspace: Path) -> UserFolders:
@@ -42,7 +42,7 @@ Reader = Callable[[Mapping[str, Any], UserFolders], Entries]
 
 
 class ServerFile(Struct, frozen=True):
-    """One file that may name servers, and how it spells them."""
+    """A file that may name servers, and how it spells them."""
 
     path: Path
     read: Reader
@@ -58,7 +58,7 @@ class OtherProgram(Struct, frozen=True):
 
 
 def read_told(file: Path) -> Mapping[str, Any]:
-    """What stands in it; nothing if there is no such file. Raises ConfigError."""
+    """The content; empty if there is no such file. Raises ConfigError."""
     content = load.read_bytes(file)
     if content is None:
         return {}
@@ -74,14 +74,14 @@ def _usual(told: Mapping[str, Any], around: UserFolders) -> Entries:
 
 
 def _claude_code(told: Mapping[str, Any], around: UserFolders) -> Entries:
-    """The person's own, then those kept for this project alone."""
+    """The user's own servers, then those for this project."""
     project = _project(told, around)
     yield from _without(_names_off(project), _usual(told, around))
     yield from _without(_names_off(project), _usual(project, around))
 
 
 def _of_claude_project(told: Mapping[str, Any], around: UserFolders) -> Entries:
-    """What is switched off in `.mcp.json` stands elsewhere: that file is a whole team's."""
+    """The servers of `.mcp.json`; which are switched off is told elsewhere, as a whole team shares that file."""
     own = (around.workspace / ".claude" / name for name in ("settings.json", "settings.local.json"))
     settings = map(read_told, (around.user / ".claude" / "settings.json", *own))
     project = _project(read_told(around.user / CLAUDE_FILE), around)
@@ -98,7 +98,7 @@ def _names_off(told: Mapping[str, Any]) -> set[str]:
 
 
 def _without(off: Container[str], entries: Entries) -> Entries:
-    """Servers of these names come switched off, as they are there."""
+    """The entries, those of these names disabled."""
     for name, entry in entries:
         yield name, {**entry, "disabled": True} if name in off else entry
 
@@ -116,7 +116,7 @@ def _codex(told: Mapping[str, Any], around: UserFolders) -> Entries:
 
 
 def _named(value: object) -> list[str]:
-    """Those of a list: each a text, or a table with a name."""
+    """The names in a list of texts, or of tables with a name."""
     each = cast("list[object]", value) if isinstance(value, list) else []
     return names_in([members(one).get("name", one) for one in each]) or []
 
@@ -127,7 +127,7 @@ def _variables(headers: object) -> dict[str, str]:
 
 
 def _gemini(told: Mapping[str, Any], around: UserFolders) -> Entries:
-    """Variables are written `$NAME`, too; which servers may run at all stands beside them."""
+    """The servers; variables are also written `$NAME`, and lists beside them say which may run."""
     rules = members(told.get("mcp"))
     allowed, excluded = names_in(rules.get("allowed")), names_in(rules.get("excluded")) or []
     servers = dict(_usual(told, around))
@@ -156,7 +156,7 @@ def _at(read: Reader, *parts: str) -> Files:
 
 
 def _app_data(*parts: str) -> Files:
-    """The place for such files on Linux, macOS and Windows."""
+    """The file in the folders for such files on Linux, macOS and Windows."""
     return lambda around: [
         ServerFile(folder.joinpath(*parts), _usual)
         for folder in (
@@ -183,7 +183,7 @@ def _of_zed(around: UserFolders) -> list[ServerFile]:
 
 
 WORKSPACE = "workspace"
-"""Asked for by name only: importing from a workspace lets it start programs."""
+"""Imported by name only: importing from a workspace lets it start programs."""
 
 PROGRAMS: Mapping[str, OtherProgram] = {
     each.name: each

@@ -1,4 +1,4 @@
-"""Where things live: everything of the user under one home, `~/.clawft` or `$CLAWFT_HOME`."""
+"""Where files lie: everything of the user is in one home, `~/.clawft` or `$CLAWFT_HOME`."""
 
 import os
 import re
@@ -15,7 +15,7 @@ _AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 def home_folder() -> Path:
     """`$CLAWFT_HOME`, else `~/.clawft`, as an absolute path; it need not exist. Raises InvalidConfig for a file."""
-    from clawft.store.home import home  # brings locks and random names; help and wrong usage need neither
+    from clawft.store.home import home  # imports locks and random names; help and usage errors need neither
 
     folder = home().absolute()
     if os.path.lexists(folder) and not folder.is_dir():
@@ -26,7 +26,7 @@ def home_folder() -> Path:
 
 
 def spelled_in_text(folder: Path) -> Path:
-    """Raises InvalidConfig if its name is no text: such a name can stand in no message, and in no file of ours."""
+    """The folder. Raises InvalidConfig if its name is not valid text, which could stand in no message or file."""
     try:
         str(folder).encode()
     except UnicodeEncodeError:
@@ -35,12 +35,12 @@ def spelled_in_text(folder: Path) -> Path:
 
 
 def expanded(path: str) -> Path:
-    """`~` and `~name` stand for a home folder; that of somebody nobody knows is a name like any other."""
+    """The path with `~` and `~name` replaced by home folders; an unknown name stays as it is."""
     return Path(os.path.expanduser(path))  # a Path would raise
 
 
 def told_if_wide(workspace: Path) -> str:
-    """What it means that a workspace holds the home folder of the person; empty for any other."""
+    """A warning if the workspace holds the person's home folder; else empty."""
     home = os.path.expanduser("~")
     if not os.path.isabs(home) or not Path(home).resolve().is_relative_to(workspace.resolve()):  # nobody may have one
         return ""
@@ -85,16 +85,16 @@ def workspace_files(workspace: Path) -> tuple[Path, Path]:
 
 
 def names_servers(home: Path, workspace: Path, agent: str) -> bool:
-    """Could any file name a server? A quick look, so that a start without servers loads nothing for them.
+    """Whether any file could name a server: a quick check, so that most starts load nothing for them.
 
-    Also a pipe could, or a folder: whoever reads it says what is wrong with it.
+    Pipes and folders count, too; reading them gives the error.
     """
     files = (user_file(home), agent_file(home, agent), *workspace_files(workspace))
     return servers_folder(home).is_dir() or any(file.exists() for file in files)
 
 
 def single_files(home: Path) -> list[Path]:
-    """The files of the servers folder, in the order of their names. A folder nobody may read has none."""
+    """The files of the servers folder, sorted by name; none if it cannot be listed."""
     folder = servers_folder(home)
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".toml") and not name.startswith("."))
@@ -104,7 +104,7 @@ def single_files(home: Path) -> list[Path]:
 
 
 def stray_files(home: Path) -> list[Path]:
-    """What lies beside them and is not read, without copies and hidden files: nobody expects those to be."""
+    """Files in that folder that are not read, except backups and hidden files, which nobody expects to be."""
     folder = servers_folder(home)
     try:
         names = sorted(name for name in os.listdir(folder) if not name.endswith((".toml", ".bak")))
@@ -114,13 +114,13 @@ def stray_files(home: Path) -> list[Path]:
 
 
 def server_files(home: Path, workspace: Path, agent: str, given: Sequence[str] = ()) -> list[Path]:
-    """Every file that has a say about servers, whether it exists or not."""
+    """All files about servers, whether they exist or not."""
     named = [expanded(text) for text in given if not is_json(text)]
     return [*single_files(home), user_file(home), *workspace_files(workspace), agent_file(home, agent), *named]
 
 
 def is_json(given: str) -> bool:
-    """What `--mcp-config` got: JSON itself, and no file."""
+    """Whether a value of `--mcp-config` is JSON itself and not a file."""
     return given.lstrip().startswith("{")
 
 
@@ -137,17 +137,17 @@ def reconnect_folder(home: Path) -> Path:
 
 
 def running_folder(home: Path) -> Path:
-    """Where every serving weft has a socket, to be asked how its servers are."""
+    """The folder with a status socket of every serving weft."""
     return home / "running"
 
 
 def offers_folder(home: Path) -> Path:
-    """Where running wefts say at which addresses they wait for logins."""
+    """The folder where running wefts note the addresses at which they wait for logins."""
     return home / "logins"
 
 
 def ask_to_reconnect(home: Path, name: str) -> None:
-    """Every running weft looks at this file's time stamp, and connects the server anew."""
+    """Touch a file that makes every running weft reconnect the server."""
     from clawft.store.home import private_dir, write_private  # only where something is written
 
     write_private(private_dir(reconnect_folder(home)) / name, b"")

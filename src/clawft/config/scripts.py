@@ -1,8 +1,8 @@
-"""Files of a launch that are run beside its program: `python server.py` runs what is in that file, so it counts too.
+"""Finds the scripts of a launch, such as the file in `python server.py`, which are pinned besides its program.
 
-A file that is data, a database say, changes with every run and decides nothing. So of the files that are named those
-count that look like programs: by their ending, by their first two letters, by their mode, or because they are the first
-file that an interpreter is given. What is named in other ways (a module, a package, a variable) is in `named_scripts`.
+A data file, such as a database, changes with every run and decides nothing. So only named files that look like programs
+count: by their ending, by their first two letters, by their mode, or as the first file of an interpreter. Files named
+in other ways (a module, a package, a variable) are in `named_scripts`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MAY_RUN = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
 
 def scripts(command: str, args: Sequence[str], cwd: str, env: Mapping[str, str] = NO_VARIABLES) -> dict[str, str]:
-    """The path of each script by what names it; no more than there is room for."""
+    """Name → path of each script, up to a bound."""
     program = os.path.basename(command)
     named = {
         **code(command, args, cwd, env),
@@ -55,7 +55,7 @@ def scripts(command: str, args: Sequence[str], cwd: str, env: Mapping[str, str] 
 
 
 def code(command: str, args: Sequence[str], cwd: str, env: Mapping[str, str] = NO_VARIABLES) -> dict[str, str]:
-    """Those that are run as they are. Others say what to run, and whoever reads them may write them, too."""
+    """Scripts that are run themselves; other files say what to run, and the programs that read them may write them."""
     interpreted = os.path.basename(command).rstrip("0123456789.") in INTERPRETERS
     return {
         **_in_all_places(args, cwd, lambda place: _of_arguments(interpreted, args, place)),
@@ -66,7 +66,7 @@ def code(command: str, args: Sequence[str], cwd: str, env: Mapping[str, str] = N
 
 
 def _in_all_places(args: Sequence[str], cwd: str, look: Callable[[str], Mapping[str, str]]) -> dict[str, str]:
-    """In its own folder, and in those it enters first."""
+    """What is found in the server's own folder, and in folders it enters first."""
     found = dict(look(cwd))
     for place in folders_entered(args, cwd):
         there = {name: path for name, path in look(place).items() if path not in found.values()}
@@ -75,7 +75,7 @@ def _in_all_places(args: Sequence[str], cwd: str, look: Callable[[str], Mapping[
 
 
 def read_pinned(paths: Iterable[str], workspace: str) -> Iterator[PinnedFile]:
-    """With what is in those that lie in the workspace, where others may write, as far as there is room."""
+    """The files; with contents, up to a bound, for those in the workspace, where others may write."""
     room = MAX_SCRIPT_BYTES
     for path in islice(paths, MAX_SCRIPTS):
         with suppress(OSError), open_at_once(path) as file:
@@ -93,7 +93,7 @@ def digest_of(content: bytes) -> str:
 
 
 def _interpreters(command: str, cwd: str) -> Iterator[Candidate]:
-    """What the first line of a program says is to run it, where that lies beside it: others are the system's."""
+    """The interpreter a program names in its first line, if it lies in the folder: others are the system's."""
     beside = (hop for hop, _ in hops(command) if hop != command and is_within(hop, os.path.realpath(cwd)))
     return ((f"#!{hop}", hop) for hop in beside)
 
@@ -120,7 +120,7 @@ def digests(found: Mapping[str, str]) -> dict[str, str]:
 
 
 def _files(args: Sequence[str], cwd: str) -> Iterator[tuple[str, str]]:
-    """Arguments that name a regular file, `--require=./hook.js` too."""
+    """Arguments that name a regular file, also as in `--require=./hook.js`."""
     for argument in args:
         option, _, value = argument.partition("=") if argument.startswith("-") else ("", "", argument)
         path = os.path.join(cwd, value)
@@ -139,7 +139,7 @@ def _is_program(path: str) -> bool:
 
 
 def digest(path: str, most: int) -> str:
-    """What is in a file. Raises OSError. One that is too large may change unseen, but not without being touched."""
+    """The digest of a file; for one that is too large its time and size. Raises OSError."""
     import hashlib  # loads OpenSSL; only where a launch is judged
 
     with open_at_once(path) as file:

@@ -1,4 +1,4 @@
-"""Values of servers that may be secrets: which are written in clear, and how they are shown. On the safe side. Pure."""
+"""Detects values of servers that look like secrets, and masks them for display. In doubt they are secret. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clawft.wire.secrets import MASK, looks_secret, mask_url, redact_text
 
 _OPTION = r"(?s)(?P<name>-{0,2}[A-Za-z][A-Za-z0-9_.-]*)=(?P<value>.+)"
 _PIECE = r"[\w+/=.~%:@-]+"
-"""What keys and tokens are made of: no blank, and nothing that a shell would understand."""
+"""Characters of keys and tokens: no blank, and nothing with a meaning in a shell."""
 _PAIR = rf"(?<=[?&])(?P<name>[\w.-]+)=(?P<value>{_PIECE})"
 _ADDRESS = r"(?i)[a-z][a-z0-9+.-]*://"
 _PLACE = rf"{_ADDRESS}(?P<user>[^/?#]*)@"
@@ -23,26 +23,26 @@ def in_clear(*values: Mapping[str, str]) -> list[str]:
 
 
 def holds_secret(name: str, value: str) -> bool:
-    """Is it a secret in clear, or an address with one in it? What somebody else fills in is none."""
+    """Whether it is a secret in clear, or an address with one. A variable that is filled in elsewhere is none."""
     if looks_secret(name, value) or query_in_clear(value):
         return True
     return "${" not in value and redact_text(value) != value
 
 
 def query_in_clear(url: str) -> list[tuple[str, str]]:
-    """Names and values in the query of an address that look like secrets, as they are written there."""
+    """Names and values in the query of an address that look like secrets, as written."""
     pairs = [pair.partition("=") for pair in url.partition("?")[2].partition("#")[0].split("&")]
     return [(name, value) for name, _, value in pairs if "${" not in value and looks_secret(name, value)]
 
 
 def has_password(url: str) -> bool:
-    """`https://user:password@host/…`"""
+    """Whether the address is of the form `https://user:password@host/…`."""
     place = re.match(_PLACE, url)
     return place is not None and ":" in place["user"] and "${" not in place["user"]
 
 
 def options_in_clear(words: Sequence[str]) -> list[str]:
-    """Options of a command line whose values look like secrets; for one that stands alone what it is."""
+    """Options on a command line whose values look like secrets; for a lone value a description."""
     found: list[str] = []
     for before, word in zip(("", *words), words, strict=False):
         option = re.fullmatch(_OPTION, word)
@@ -54,7 +54,7 @@ def options_in_clear(words: Sequence[str]) -> list[str]:
 
 
 def told_in_clear(written: ServerDescription, server: str) -> Iterator[tuple[str, str]]:
-    """What holds something that looks like a secret, and what to write instead."""
+    """Names of what holds a secret in clear, and what to write instead."""
     for name in in_clear(written.env, written.headers):
         variable = variable_for(server, name)
         yield name, f'export {variable}=… and write "secret://env/{variable}"'
@@ -68,7 +68,7 @@ def told_in_clear(written: ServerDescription, server: str) -> Iterator[tuple[str
 
 
 def variable_for(server: str, name: str) -> str:
-    """The variable of our own environment that could hold it: its own name, or for a header one with the server's."""
+    """The environment variable to hold a secret: its own name, or for a header one with the server's name."""
     if re.fullmatch(r"[A-Z][A-Z0-9_]*", name):
         return name
     return re.sub(r"[^A-Z0-9]+", "_", f"{server}_{name}".upper()).strip("_")
@@ -82,12 +82,12 @@ def left_out(value: str) -> str:
 
 
 def told_by_digest(value: str) -> str:
-    """So that a change of it shows."""
+    """A mask with a digest, so that changes show."""
     return f"{MASK} ({_digest(value)})"
 
 
 def masked_words(words: Sequence[str], mask: Mask = left_out) -> list[str]:
-    """Each word as it may be shown. A value may stand behind `=`, or be the word behind its option."""
+    """The words with secrets masked. A value may stand behind `=`, or be the word behind its option."""
     return [
         _masked_word(before.lstrip("-") if before.startswith("-") else "", word, mask)
         for before, word in zip(("", *words), words, strict=False)
@@ -95,9 +95,9 @@ def masked_words(words: Sequence[str], mask: Mask = left_out) -> list[str]:
 
 
 def read_command(words: Sequence[str]) -> str:
-    """A command line as somebody reads it who approves it.
+    """A command line for the person who approves it.
 
-    In one line, but with every end of a line in it: behind one a shell, or a comment, does not go on.
+    It is one line, with line ends escaped: a shell command or a comment ends there.
     """
     import shlex  # only where it is shown
 
@@ -109,9 +109,9 @@ def _spelled(blank: re.Match[str]) -> str:
 
 
 def read_words(words: Sequence[str]) -> list[str]:
-    """Each word as somebody reads it who approves it: what can be nothing but a secret is told by its digest.
+    """The words for the person who approves them, each secret masked by its digest.
 
-    Code may look like a secret, or hold one, so of a word with more than that in it only such pieces are left out.
+    Code may look like a secret, or hold one, so in a longer word only the secret parts are masked.
     """
     whole = zip(words, masked_words(words, told_by_digest), strict=True)
     return [masked if re.fullmatch(_PIECE, word) else _read_word(word) for word, masked in whole]
@@ -144,7 +144,7 @@ def masked_url(url: str, mask: Mask = left_out) -> str:
 
 
 def read_url(url: str) -> str:
-    """An address as somebody reads it who approves it: with the names of all secrets that would be sent there."""
+    """An address for the person who approves it, with the names of all secrets that would be sent there."""
     shown = masked_url(url, told_by_digest)
     unseen = [name for name in references_in(url) if name not in shown]
     return f"{shown}, with {', '.join(unseen)}" if unseen else shown
@@ -155,7 +155,7 @@ def masked_values(values: Mapping[str, str], mask: Mask = left_out) -> dict[str,
 
 
 def secrets_in(words: Sequence[str]) -> list[str]:
-    """What of a command line, or of an address, is not to be said."""
+    """The secrets in a command line or address, which must not be shown."""
     found: list[str] = []
 
     def collect(value: str) -> str:
@@ -167,7 +167,7 @@ def secrets_in(words: Sequence[str]) -> list[str]:
 
 
 def _secret_parts(url: str) -> Iterator[str]:
-    """Taken apart by hand: what no address is made of may stand there as well, and has secrets all the same."""
+    """Split without a parser: malformed addresses may hold secrets as well."""
     place = re.match(_PLACE, url)
     user, _, password = place["user"].partition(":") if place else ("", "", "")
     yield from (user, password) if password else ()

@@ -1,7 +1,7 @@
-"""Servers as files: a spec into TOML and JSON that read back equal, and small changes to a file people wrote. Pure.
+"""Writes servers as TOML and JSON that read back equal, and makes small changes to files people wrote. Pure.
 
-A change touches one line and leaves comments and order alone. It is parsed again afterwards: if the outcome is not
-exactly what was meant, nothing is written and the person is told where to do it by hand.
+A change touches one line and leaves comments and order alone. The file is parsed again afterwards: if the outcome is
+not exactly what was meant, nothing is written and the person is told where to do it by hand.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ KeyPath = tuple[str, ...]
 
 
 def to_toml(spec: UpstreamSpec) -> str:
-    """The file of one server: what differs from the defaults, and its trust."""
+    """The file of one server: its trust, and what differs from the defaults."""
     return "".join(f"{key} = {toml_value(value)}\n" for key, value in _members_of(spec).items())
 
 
 def to_json(spec: UpstreamSpec) -> str:
-    """As other programs write it: `{"mcpServers": {name: {…}}}`."""
+    """The server as other programs write it: `{"mcpServers": {name: {…}}}`."""
     told = _members_of(spec)
     name = told.pop("name")
     return msgspec.json.format(msgspec.json.encode({"mcpServers": {name: told}}), indent=2).decode()
@@ -45,7 +45,7 @@ def _members_of(spec: UpstreamSpec) -> dict[str, Any]:
 
 
 def _lean(value: Any, default: Any) -> Any:
-    """Tables without what they would have anyway."""
+    """The value; in a table, without members that equal the defaults."""
     known = members(default)
     lean = {key: each for key, each in members(value).items() if each != known.get(key)}
     return lean if known else value
@@ -93,7 +93,7 @@ def with_table(text: str, file: str, path: KeyPath, table: Mapping[str, Any]) ->
 
 
 def without_table(text: str, file: str, path: KeyPath) -> str:
-    """The file without a table that stands under a header of its own."""
+    """The file without a table that has its own header."""
     document = parse(text.encode(), file)
     if path not in document.lines:
         raise _by_hand(document, path, "(remove it)")
@@ -105,7 +105,7 @@ def without_table(text: str, file: str, path: KeyPath) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """As TOML counts them, each with its end."""
+    """The lines with their ends, as TOML counts them."""
     return re.findall(r"[^\n]*\n|[^\n]+", text.removeprefix("\ufeff"))
 
 
@@ -126,7 +126,7 @@ def _table(tables: Mapping[str, Any], path: KeyPath) -> Mapping[str, Any]:
 
 
 def _replaced(tables: Mapping[str, Any], path: KeyPath, meant: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The tables as they are to be; a table that would be left empty goes with its last entry."""
+    """The tables with one value changed; a table left empty is removed."""
     if not path:
         return dict(meant or {})
     first, *rest = path

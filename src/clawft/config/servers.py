@@ -1,7 +1,7 @@
-"""Which servers are wanted, from four layers of files. Later wins; every server remembers where it came from.
+"""Merges the servers from four layers of files. Later wins; every server remembers where it came from.
 
-A server that is wrong is reported and left out; the others go on. One that a workspace names waits: whoever can write
-into a workspace must not be able to start programs in it.
+A server with an error is reported and left out; the others go on. One that a workspace names waits for approval:
+whoever can write into a workspace must not be able to start programs in it.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from clawft.upstream.spec import UpstreamSpec
 IsApproved = Callable[[FoundServer], bool]
 
 LINE_CHARS = 2_000
-"""Of a command or an address that a line of ours names; whoever is to approve it is shown all of it."""
+"""Characters of a command or address in a log line; for approval it is shown completely."""
 
 
 class Servers(Struct, frozen=True):
-    """`found` has the switched-off ones too; `waiting` are those of the workspace that nobody has approved."""
+    """`found` includes disabled servers; `waiting` are those of the workspace that are not approved."""
 
     found: Mapping[str, FoundServer] = {}
     refused: Mapping[str, RefusedServer] = {}
@@ -48,7 +48,7 @@ class Servers(Struct, frozen=True):
 
     @property
     def wanted(self) -> dict[str, UpstreamSpec]:
-        """What is to run: enabled servers only."""
+        """The servers to run: the enabled ones."""
         return {
             name: msgspec.structs.replace(found.spec, scope=found.scope.value)
             for name, found in self.found.items()
@@ -57,9 +57,9 @@ class Servers(Struct, frozen=True):
 
 
 def discover(sources: Sources, approved: IsApproved | None = None) -> Servers:
-    """All layers, in order. Reads the files; what they mean is decided by `merged`."""
+    """Read all layers; `merged` decides what they mean."""
     servers = merged(_outcomes(sources), approved or approved_in(Approvals(sources.home), sources))
-    for found in servers.found.values():  # of those that wait nothing is said but what is masked
+    for found in servers.found.values():  # of waiting servers only masked texts are shown
         keep_concealed_in((*found.spec.args, found.spec.url), secrets_in)
     return servers
 
@@ -84,7 +84,7 @@ def _of_files(sources: Sources) -> Iterator[EntryOutcome]:
 
 
 def _read_given(text: str, layer: Layer) -> Iterator[EntryOutcome]:
-    """A value of `--mcp-config`: the name of a file, or JSON itself."""
+    """The entries of a value of `--mcp-config`: a file name, or JSON itself."""
     if is_json(text):
         yield from read_json(text.encode(), GIVEN, layer)
         return
@@ -100,7 +100,7 @@ def _read_given(text: str, layer: Layer) -> Iterator[EntryOutcome]:
 
 
 def approved_in(book: Approvals, sources: Sources) -> IsApproved:
-    """Looked up with the first server that needs it: most are of the user's own hand."""
+    """Tells whether a server is approved; loaded on the first use, as most servers are the user's own."""
 
     @cache
     def known() -> IsApproved:
@@ -115,16 +115,16 @@ def approved_in(book: Approvals, sources: Sources) -> IsApproved:
 
 
 def merged(read: Iterable[EntryOutcome], approved: IsApproved) -> Servers:
-    """Later wins, a refusal too: a server its last layer spoiled is not run as an earlier one had it.
+    """Later entries win, also refused ones: a server that its last layer spoiled is not run as an earlier one had it.
 
-    But what a workspace spoils is its own: a server of the user's that is called so goes on.
+    But what a workspace spoils is its own: the user's server of the same name goes on.
     """
     found: dict[str, FoundServer] = {}
     refused: dict[str, RefusedServer] = {}
     waiting: dict[str, FoundServer] = {}
     for name, outcome in read:
         if isinstance(outcome, FoundServer) and outcome.must_wait and not approved(outcome):
-            waiting[name] = outcome  # until it is approved it changes nothing, a server of the same name neither
+            waiting[name] = outcome  # until approved it changes nothing, not even a server of the same name
             continue
         if isinstance(outcome, RefusedServer) and outcome.is_local and _is_of_user(found.get(name)):
             refused[f"{name} ({outcome.file})"] = outcome
@@ -144,14 +144,14 @@ def _is_of_user(found: FoundServer | None) -> bool:
 
 
 def _switched_off(earlier: FoundServer | None, later: FoundServer) -> FoundServer:
-    """An entry that only says `enabled = false` switches off what an earlier layer described."""
+    """The earlier server, disabled, if the later entry only says `enabled = false`."""
     if earlier is None or later.spec.enabled or later.spec.command or later.spec.url:
         return later
     return FoundServer(msgspec.structs.replace(earlier.spec, enabled=False), later.origin, later.scope)
 
 
 def _beside(earlier: FoundServer | None, later: FoundServer) -> FoundServer:
-    """Layers replace one another by design; two files of the servers folder hardly mean to."""
+    """The later server, noting an earlier one from the same folder: two files there are hardly meant to clash."""
     if earlier is None or {earlier.scope, later.scope} != {Scope.USER}:
         return later
     first, second = earlier.origin.file, later.origin.file
@@ -170,7 +170,7 @@ def named_twice(found: FoundServer) -> InvalidConfig | None:
 
 
 def waits(name: str, found: FoundServer) -> InvalidConfig:
-    """Why a server of the workspace does not run, and what its user can do."""
+    """The error that says why a workspace server does not run, and how to approve it."""
     from clawft.config.launch_approval import grant_command  # few wait
 
     return InvalidConfig(
@@ -180,7 +180,7 @@ def waits(name: str, found: FoundServer) -> InvalidConfig:
 
 
 def _in_a_line(spec: UpstreamSpec) -> str:
-    """What would be started, short enough for the log: what a workspace would start may be as long as its file."""
+    """The launch, short enough for the log: in a workspace it may be as long as its file."""
     kept = sum(1 for end in accumulate(len(word) + 1 for word in spec.args) if end <= LINE_CHARS)
     brief = msgspec.structs.replace(spec, command=spec.command[:LINE_CHARS], args=spec.args[:kept])
     shown = launch_line(brief)
@@ -188,14 +188,14 @@ def _in_a_line(spec: UpstreamSpec) -> str:
 
 
 def launch_line(spec: UpstreamSpec) -> str:
-    """What would be started, or connected to, as one line for whoever is to approve it."""
+    """What would be started or connected to, as one line for the person who approves it."""
     return read_command([spec.command, *spec.args]) if spec.command else read_url(spec.url)
 
 
 def carried(before: Servers, now: Servers, approved: IsApproved) -> Servers:
-    """After a change of the files: what can no longer be read goes on as it was, everything else as it is now.
+    """The servers after a change of files: those that cannot be read any more stay as they were.
 
-    Not without the person's word: a workspace that breaks its file does not keep what they have taken back.
+    Workspace servers stay only if they are approved: breaking the file must not keep what was revoked.
     """
     broken = {refused.file for refused in now.refused.values()}
     kept = {

@@ -1,4 +1,4 @@
-"""What the program runs with: one frozen struct, whatever files and options it was put together from."""
+"""`Settings`: what the program runs with, as one frozen struct built from files and options."""
 
 from pathlib import Path
 from typing import Literal
@@ -15,7 +15,7 @@ from clawft.policy.url import UrlPolicy
 
 
 class Settings(Struct, frozen=True):
-    """Defaults here and in `config.keys.KEYS` are the same; a test holds them together."""
+    """The settings. Defaults here and in `config.keys.KEYS` are the same; a test compares them."""
 
     home: Path
     workspace: Path
@@ -29,7 +29,7 @@ class Settings(Struct, frozen=True):
     resource_limit: int = 8 * 1024 * 1024
     redact: bool = False
     ask: Literal["untrusted", "all"] = "untrusted"
-    """Whose tools wait for the person's approval."""
+    """Which servers' tools wait for the person's approval."""
     approval_days: int = 0
     ask_after_untrusted: bool = False
     page_size: int = 2500
@@ -52,18 +52,18 @@ class Settings(Struct, frozen=True):
     delegation: DelegationConfig = DelegationConfig()
     max_body: int = 4 * 1024 * 1024
     rate: int = 0
-    """Requests a second of one caller over HTTP; 0 means as many as it likes."""
+    """Requests per second of one caller over HTTP; 0 means no limit."""
     instructions: str = ""
     question_seconds: int = 600
     """How long a question to the agent may wait for its answer."""
     max_connections: int = 20
-    """Servers that are connected at a time."""
+    """Servers connected at a time."""
     list_seconds: int = 300
-    """How long what a server listed counts as fresh."""
+    """How long a server's lists count as fresh."""
     command_folders: tuple[str, ...] = ()
-    """Where programs of servers may come from; empty means anywhere."""
+    """Folders that programs of servers may come from; empty means any."""
     auth_issuer: str = ""
-    """Whose tokens open the HTTP gateway, beside the one in its own file."""
+    """The issuer whose tokens open the HTTP gateway, besides the token in its own file."""
     auth_audience: str = ""
     auth_jwks_url: str = ""
     auth_scopes: tuple[str, ...] = ()
@@ -72,4 +72,4 @@ class Settings(Struct, frozen=True):
     mcp_config: tuple[str, ...] = ()
     """Files or JSON texts that name servers, from the command line."""
     strict_servers: bool = False
-    """A server that does not start, or cannot be read, ends the program."""
+    """Whether a server that does not start, or cannot be read, ends the program."""

@@ -1,4 +1,4 @@
-"""Servers in our own TOML files, read strictly: each entry becomes a server, or a refusal that names its line."""
+"""Reads servers strictly from our own TOML files: each entry gives a server, or a refusal that names its line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from clawft.wire.shapes import members
 
 
 def read_single_file(file: Path, layer: Layer) -> Iterator[EntryOutcome]:
-    """A file with the keys of one server. Its name is the file's, unless the key `name` gives another."""
+    """The server in a file of its own. Its name is the file's, unless the key `name` gives another."""
     document = (exposed(file) if layer.scope is Scope.USER else None) or _document(file)
     if isinstance(document, ConfigError):
         yield file.stem, RefusedServer(document, str(file))
@@ -44,7 +44,7 @@ def read_single_file(file: Path, layer: Layer) -> Iterator[EntryOutcome]:
 
 
 def read_servers_file(file: Path, layer: Layer) -> Iterator[EntryOutcome]:
-    """A file with servers only: any other table is refused."""
+    """The servers of a file that may hold nothing else: any other table is refused."""
     document = _document(file)
     if isinstance(document, TomlDocument):
         for key in document.tables:
@@ -54,7 +54,7 @@ def read_servers_file(file: Path, layer: Layer) -> Iterator[EntryOutcome]:
 
 
 def read_settings_file(file: Path, layer: Layer) -> Iterator[EntryOutcome]:
-    """A file with servers among other settings, which `keys` reads."""
+    """The servers of a file with other settings, which `keys` reads."""
     document = _document(file)
     if isinstance(document, TomlDocument) and (TABLE in document.tables or DELEGATION in document.tables):
         document = exposed(file) or document

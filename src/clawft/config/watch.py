@@ -1,7 +1,7 @@
-"""Files that change while we run: a look at their stamps now and then, and a word when something differs.
+"""Polls files for changes by their stamps, and reports them.
 
-Nothing is read here. A change counts once it has stood still for one round, so that a file is not read half-written;
-one that never stands still does not hold up the others.
+Files are not read here. A change counts once it is stable for one round, so that no file is read half-written; one that
+keeps changing does not hold up the others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Look = Callable[[], Stamps]
 
 
 def stamps(files: Iterable[Path]) -> Stamps:
-    """When each was written, its size and which file it is. One that is not there has no stamp."""
+    """The time, size and identity of each file; none for missing ones."""
     return {str(file): stamp for file in files if (stamp := _stamp(file)) is not None}
 
 
@@ -32,7 +32,7 @@ def _stamp(file: Path) -> Stamp | None:
 
 
 def folder_stamps(folder: Path) -> Stamps:
-    """Of every file in it, by name alone. A hidden one is on its way in, or was left by somebody who was killed."""
+    """The stamps of a folder's files, by name. Hidden ones are incomplete, or left by a killed process."""
     try:
         names = [name for name in os.listdir(folder) if not name.startswith(".")]
     except OSError:
@@ -41,7 +41,7 @@ def folder_stamps(folder: Path) -> Stamps:
 
 
 def renewed(before: Stamps, now: Stamps) -> list[str]:
-    """What is new or was written again."""
+    """Names that are new or were written again."""
     return sorted(name for name, stamp in now.items() if before.get(name) != stamp)
 
 
@@ -51,7 +51,7 @@ async def watch(
     changed: Callable[[Stamps, Stamps], Awaitable[None]],
     seconds: float = POLL_SECONDS,
 ) -> None:
-    """Until cancelled: tell, with the stamps before and now, whenever the files differ from `since`."""
+    """Until cancelled, report the stamps before and now, whenever the files differ from `since`."""
     told = seen = since
     while True:
         await asyncio.sleep(seconds)
@@ -64,6 +64,6 @@ async def watch(
 
 
 def _settled(told: Stamps, seen: Stamps, now: Stamps) -> Stamps:
-    """Files as they are now where they were so a round ago, the others as they were told of last."""
+    """The new stamps of files that were stable for a round; for others those reported last."""
     stamps = {name: (now if now.get(name) == seen.get(name) else told).get(name) for name in {*told, *now}}
     return {name: stamp for name, stamp in stamps.items() if stamp is not None}
