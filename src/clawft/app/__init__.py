@@ -1,4 +1,4 @@
-"""The one place that wires configuration into a running gateway.
+"""Wires the configuration into a running gateway; nothing else knows all parts.
 
 | what | where |
 |---|---|

@@ -1,4 +1,4 @@
-"""Who may come in over HTTP, by the settings: the one token, tokens of an issuer, or everybody on this machine."""
+"""Authenticates callers over HTTP, by the settings: one token, tokens of an issuer, or everybody on this machine."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ log = logging.getLogger("clawft.http")
 
 
 class Entrance:
-    """Lets callers in. `people` is None unless tokens of an issuer count."""
+    """Authenticates callers. `people` is None unless tokens of an issuer are accepted."""
 
     def __init__(
         self, settings: Settings, caller: Caller, host: str, token: str | None, proofs: Proofs | None = None
     ) -> None:
-        """`token` None means open to all, which is for loopback only. `proofs` keeps what people came with."""
+        """`token` None means open to all, which is for loopback only. `proofs` keeps the tokens people came with."""
         if token is None and (not is_loopback(host) or settings.auth_issuer):
             raise InvalidConfig(f"no token on {host}: that would be open to everyone", hint="leave out --no-auth")
         authenticate = open_to_all(caller) if token is None else with_token(token, caller)
@@ -39,8 +39,8 @@ class Entrance:
         )
 
     async def follow(self, told: Settings, changed: Callable[[], None]) -> None:
-        """Until cancelled: who gets what follows the files. One that broke leaves it as it was."""
-        from clawft.config.load import files, load  # only where there are people
+        """Apply changed rules for people, until cancelled. If the files cannot be read, the rules stay as they are."""
+        from clawft.config.load import files, load  # only where people log in
         from clawft.config.watch import Stamps, stamps, watch
 
         def look() -> Stamps:
@@ -59,13 +59,13 @@ class Entrance:
             await watch(look, look(), apply)
 
     def opened(self, url: str) -> None:
-        """Callers are told where they are."""
+        """Note our address, which callers are told."""
         if self.people is not None:
             self.people.serve_at(url)
 
 
 def _people(told: Settings, caller: Caller, proofs: Proofs | None) -> People:
-    """Callers with tokens of the configured issuer."""
+    """The callers with tokens of the configured issuer."""
     from clawft.auth.bearer import Verifier, check_installed  # most gateways know one token
     from clawft.gateway.http.people import People
     from clawft.provider.server.logins import web_of_issuer
@@ -79,11 +79,11 @@ def _people(told: Settings, caller: Caller, proofs: Proofs | None) -> People:
 
 
 def _names(host: str) -> frozenset[str]:
-    """What clients on this machine may call us: the usual names, and the address we were given if it is another."""
+    """The host names by which clients on this machine may call us: the usual ones, and the address we listen on."""
     return LOOPBACK_HOSTS | {f"[{address}]" if ":" in address else address for address in literal_addresses(host)}
 
 
 def _host_of(url: str) -> frozenset[str]:
-    """The name we are known by outside, where one was configured."""
+    """The host name of the configured public URL, if there is one."""
     host = urlsplit(url).hostname
     return frozenset({host}) if host else frozenset()

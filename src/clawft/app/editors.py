@@ -1,4 +1,4 @@
-"""Editors that come while we serve. Costs a look now and then; what they need is loaded for the first of them."""
+"""Lets editors connect while we serve. Until one does, this costs a look at a folder now and then."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # loaded when one of its tools is called, or an editor waits
     from clawft.builtin.lazy import LazyFamily
 
 FOLDER = "ide"
-"""Of our home: where editors wait for us."""
+"""The folder of our home where editors wait for us."""
 LOOK_SECONDS = 2.0
 
 log = logging.getLogger("clawft")
@@ -42,7 +42,7 @@ class EditorsAtTheDoor:
             await asyncio.gather(task, return_exceptions=True)
 
     async def _welcome(self) -> None:
-        """The extension of an editor makes the folder it waits at: without it nobody would come."""
+        """Open the reception once the folder is there: an editor's extension makes it when it waits."""
         while self.family is not None:
             await asyncio.sleep(LOOK_SECONDS)
             if (self._home / FOLDER).is_dir():

@@ -1,4 +1,4 @@
-"""The built-in families of a gateway that has them, and what each is told of the settings when it is loaded."""
+"""The built-in families of a gateway, with the settings each gets when it is loaded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # loaded when one of its tools is called, or an editor waits
 
 
 class Families:
-    """Each offered at once, and loaded with its first call."""
+    """The families: all offered at once, each loaded with its first call."""
 
     def __init__(self, settings: Settings, editors: EditorsAtTheDoor) -> None:
         self._settings = settings
@@ -31,7 +31,7 @@ class Families:
 
     @property
     def own(self) -> FunctionProvider | None:
-        """The one whose tools work on the gateway itself."""
+        """The family `weft`, whose tools work on the gateway itself."""
         weft = next((family for family in self.offered if family.namespace == "weft"), None)
         return weft if isinstance(weft, FunctionProvider) else None
 
@@ -50,7 +50,7 @@ def _store_for(agent: str, family: str) -> KeyValueStore:
 
 
 def _settings_of(namespace: str, settings: Settings) -> Mapping[str, object] | None:
-    """By namespace, as `families` takes it; nothing for a family that has no settings."""
+    """The settings of a family by its namespace; None for a family without settings."""
     make = _MAKERS.get(namespace)
     return None if make is None else {namespace: make(settings)}
 

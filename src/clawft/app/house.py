@@ -1,4 +1,4 @@
-"""A gateway with its guards, providers and servers, put together from the settings."""
+"""`App`: a gateway with its guards, providers and servers, put together from the settings."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.upstream.pool import Pool
 
 STATUS_AFTER_SECONDS = 0.3
-"""Whoever starts us waits for the first list, and not for what the person may ask later."""
+"""Delay before the status socket opens, so that the first list is not slowed down by it."""
 
 log = logging.getLogger("clawft")
 
 
 class App:
-    """Everything that one `weft` is, ready to be served."""
+    """One `weft`, ready to be served."""
 
     def __init__(self, settings: Settings, *, outside: bool = True) -> None:
         """`outside`: also offer the providers of other installed packages, and the servers that files name."""
@@ -67,9 +67,9 @@ class App:
         self.files = ServerFiles(settings, lambda: self.pool, self.approvals, given_only=not outside)
         self.editors = EditorsAtTheDoor(settings.home)
         self.heard: Callable[[str], Said] | None = None
-        """For a server's name: who hears what it writes to stderr."""
+        """Gives the function that hears what a server of this name writes to stderr."""
         self.is_serving = False
-        """Whoever only looks would be gone before somebody has logged in."""
+        """Only then are logins offered: a command that only looks would end before somebody has logged in."""
         self.caller = Caller(agent=settings.agent, grant=_grant(settings))
         self._leftovers = Leftovers() if settings.builtin else Leftovers(max_bytes=0)
         self._audit = Audit(
@@ -102,7 +102,7 @@ class App:
         )
 
     def _guards(self) -> list[Guard]:
-        """Outermost first. A new guard is a file in `guard/` and a row here."""
+        """All guards, the outermost first. A new guard is a file in `guard/` and a row here."""
         settings = self.settings
         asking, hearing = self._after_strangers()
         guards: list[Guard] = [
@@ -122,7 +122,7 @@ class App:
         return guards if settings.audit else guards[1:]
 
     def _after_strangers(self) -> tuple[list[Guard], list[Guard]]:
-        """Who asks, and who hears of strangers. Only where it is wanted: most calls are not asked about twice."""
+        """The guards that ask, and those that note what strangers said; none unless the settings want them."""
         if not self.settings.ask_after_untrusted:
             return [], []
         from clawft.guard.strangers import AfterStrangers, ReadingConversations, StrangersWords
@@ -138,7 +138,7 @@ class App:
         self.gateway.prompts_changed()
 
     def _redacts(self, server: str) -> bool:
-        """What a server's own entry says, else what holds for all."""
+        """Whether results of this server are redacted: by its own entry, else by the general setting."""
         found = self.servers.found.get(server) if server else None
         own = found.spec.redact if found is not None else None
         return self.settings.redact if own is None else own
@@ -160,7 +160,7 @@ class App:
             self._register_outside()
 
     def _register_builtins(self) -> None:
-        from clawft.app.families import Families  # a gateway may do without
+        from clawft.app.families import Families  # a gateway may have no built-in tools
 
         families = Families(self.settings, self.editors)
         if families.own is not None:
@@ -188,14 +188,14 @@ class App:
 
     @cached_property
     def delegator(self) -> Delegator:
-        """Where tasks are handed in."""
+        """Takes tasks for delegates."""
         from clawft.delegate.delegator import Delegator, DelegatorHost  # most gateways delegate nothing
 
         host = DelegatorHost(self.gateway, self.own.offer_search, self._connected, self.settings.workspace)
         return Delegator(self.settings.delegation, host)
 
     def _connected(self) -> list[ConnectedServer]:
-        """Servers a delegate hears of; what one tells every model counts only where it is trusted."""
+        """The servers delegates are told of; instructions only of trusted ones."""
         from clawft.delegate.prompt import ConnectedServer  # loaded with the delegator
 
         running = self._upstreams.running() if self._upstreams is not None else []
@@ -211,7 +211,7 @@ class App:
         return self.files.servers
 
     async def start_servers(self, only: Collection[str] = ()) -> None:
-        """All at once, or those named; none blocks another. Raises NotConnected for one we must not run without."""
+        """Start all servers at once, or those named. Raises NotConnected for a required one that fails."""
         await self.files.start(only)
 
     @property
@@ -224,7 +224,7 @@ class App:
 
     @property
     def pool(self) -> Pool:
-        """All servers."""
+        """The pool of all servers."""
         return self.upstreams.pool
 
     @property
@@ -243,7 +243,7 @@ class App:
     # ── from the first caller to the last ────────────────────────────────────────────────────────────────────────────
 
     async def begin_serving(self, front: FrontName) -> None:
-        """Servers start, their files are followed from now on, and the person may ask how they are."""
+        """Start the servers, follow their files from now on, and open the status socket."""
         self.files.follow()
         self._timer = asyncio.get_running_loop().call_later(STATUS_AFTER_SECONDS, self._open_status, front)
         if self._outside:
@@ -256,12 +256,12 @@ class App:
             Thread(target=_warn_of_delegates, args=(self.delegator,), name="delegates", daemon=True).start()
 
     def _open_status(self, front: FrontName) -> None:
-        from clawft.app.status_socket import StatusSocket  # who only looks is not looked at
+        from clawft.app.status_socket import StatusSocket  # a command that only looks has no status
 
         self._status = StatusSocket(self, front)
 
     async def serve_stdio(self, stop: asyncio.Future[int] | None = None) -> int:
-        """Until `stop` is done; without one we listen to signals."""
+        """Serve until `stop` is done; by default that is a signal."""
         return await serve_stdio(self, self._stop_signal() if stop is None else stop)
 
     async def serve_http(
@@ -279,21 +279,21 @@ class App:
         return stop_signal(self.kill_servers)
 
     def kill_servers(self) -> None:
-        """Without asking them to go first."""
+        """Kill all servers at once."""
         if self._upstreams is not None:
             self._upstreams.kill()
 
     async def stop_servers(self) -> None:
-        """Returns when none is left."""
+        """Stop all servers; returns when none is left."""
         if self._upstreams is not None:
             await self._upstreams.stop()
 
     def write_audit(self) -> None:
-        """What is noted and not written yet."""
+        """Write the lines of the audit that are waiting."""
         self._audit.flush()
 
     async def close(self) -> None:
-        """Nothing that happened is lost: servers and tasks end, the audit is written."""
+        """End servers and tasks, and write the audit, so that nothing is lost."""
         if self._timer is not None:
             self._timer.cancel()
         if self._status is not None:
@@ -310,13 +310,13 @@ class App:
 
 
 def _warn_of_delegates(delegator: Delegator) -> None:
-    """Beside the loop: where a key is kept behind a program, looking takes its time."""
+    """Log what is wrong with delegates; in a thread, as a key may be kept behind a slow program."""
     for one in delegator.warnings():
         log.warning("delegation: %s", one)
 
 
 def _grant(settings: Settings) -> Grant:
-    """Everything, as the one object that stands for it, or what the settings say."""
+    """The grant of the settings; if it allows everything, the shared object for that."""
     asked = Grant(settings.allow, settings.deny)
     everything = Caller().grant
     return everything if asked == everything else asked

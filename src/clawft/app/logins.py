@@ -1,4 +1,4 @@
-"""Logins to servers, as one gateway has them: the user's own, and those of people who come with a token.
+"""Logins to servers: the user's own, and those of people who come with a token.
 
 Loaded with the first server over HTTP, or where tokens of an issuer count.
 """
@@ -21,14 +21,14 @@ if TYPE_CHECKING:  # most gateways know one person
 
 class Logins:
     def __init__(self, settings: Settings, exchanges: Callable[[], bool]) -> None:
-        """`exchanges`: whether any server is called in people's names now."""
+        """`exchanges`: tells whether any server is called in people's names now."""
         self._settings = settings
         self._exchanges = exchanges
         self._offers: LoginOffers | None = None
 
     @cached_property
     def to_servers(self) -> ServerLogins:
-        """As the vault of this user has them."""
+        """Logins from the user's vault."""
         return ServerLogins(self._settings.home, self._settings.url_policy, self._exchanger())
 
     def _exchanger(self) -> Exchanger | None:
@@ -41,14 +41,14 @@ class Logins:
 
     @cached_property
     def proofs(self) -> Proofs:
-        """What people came with, for servers that are called in their name."""
+        """The tokens people came with, for servers that are called in their name."""
         from clawft.auth.proofs import Proofs  # most gateways know one person
 
         return Proofs(self._exchanges)
 
     @property
     def offers(self) -> LoginOffers:
-        """Addresses at which a person can log in to servers that want it."""
+        """The addresses at which a person can log in to servers that want it."""
         if self._offers is None:
             from clawft.provider.server.login_offers import LoginOffers  # only while we serve
 

@@ -16,14 +16,15 @@ from typing import Any, TypeVar
 from clawft.errors import ClawftError
 
 GC_THRESHOLDS = (10_000, 10, 5)
-"""Calls make many short-lived objects and hardly any circles: the default looks for them far too often. Not much more
-seldom than this, though: what waits in a circle, or has become old there, is memory that only grows."""
+"""Calls make many short-lived objects and hardly any cycles: the default collects far too often. But not much more
+seldom than this: memory held by cycles only grows.
+"""
 
 THREADS_SECONDS = 1.0
-"""What work in threads gets when all else has ended; it had its time before."""
+"""How long work in threads may still take when all else has ended."""
 
 INTERRUPTED = 128 + signal.SIGINT
-"""Ended by a person's Ctrl-C, which is told apart from having been asked to end."""
+"""The exit code after Ctrl-C, which differs from that after SIGTERM."""
 
 FEWEST_FILES = 32
 MORE_FILES = "ulimit -n 1024"
@@ -32,13 +33,13 @@ T = TypeVar("T")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """On uvloop where there is one. Raises ClawftError where no loop could be made."""
+    """Run on uvloop if it is installed. Raises ClawftError if no loop can be made."""
     try:
         _check_open_files()
     except ClawftError:
         work.close()  # or Python would complain of it
         raise
-    gc.freeze()  # what start-up made stays for good
+    gc.freeze()  # objects made at start-up stay for good
     gc.set_threshold(*GC_THRESHOLDS)
     gc.enable()
     try:
@@ -54,7 +55,7 @@ async def _with_own_threads(work: Coroutine[Any, Any, T]) -> T:
 
 
 class LeavableThreads(ThreadPoolExecutor):
-    """Those of the loop. Work in a thread cannot be stopped, and a disk that does not answer must not keep us."""
+    """The threads of the loop, which are not waited for at exit: a disk that hangs must not keep us."""
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         super().shutdown(wait=False, cancel_futures=cancel_futures)
@@ -64,7 +65,7 @@ class LeavableThreads(ThreadPoolExecutor):
 
 
 def _check_open_files() -> None:
-    """A loop that is short of them breaks in ways that say nothing."""
+    """Raises ClawftError if too few files may be open: the loop would fail with unclear errors."""
     if sys.platform == "win32":
         return
     most = os.sysconf("SC_OPEN_MAX")
@@ -73,7 +74,7 @@ def _check_open_files() -> None:
 
 
 def stop_signal(at_once: Callable[[], None] = lambda: None) -> asyncio.Future[int]:
-    """Done at the first SIGTERM or SIGINT, or when our terminal goes, with the exit code for an end in good order.
+    """Done at the first SIGTERM or SIGINT, or when our terminal closes, with the exit code for an orderly end.
 
     The second signal ends us at once, after `at_once`.
     """
@@ -96,11 +97,11 @@ def stop_signal(at_once: Callable[[], None] = lambda: None) -> asyncio.Future[in
 
 
 def _ending() -> Iterator[signal.Signals]:
-    """The signals that end us. Who started us with `nohup` wants us to outlive the terminal."""
+    """The signals that end us. SIGHUP does not if we were started by `nohup`."""
     yield from (signal.SIGTERM, signal.SIGINT)
     if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         yield signal.SIGHUP
 
 
 def _nobody_listens(ended: threading.ExceptHookArgs) -> None:
-    """A thread that outlives the loop cannot tell it so; where we end at once that is nobody's concern."""
+    """Ignores exceptions in threads that outlive the loop when we end at once."""

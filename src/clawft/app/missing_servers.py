@@ -1,4 +1,4 @@
-"""Servers that are missing, and the tool that tells an agent of them for as long as there are some."""
+"""Offers the tool `weft__missing_servers` while servers are missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # loaded with the tool
     from clawft.upstream.upstream import Upstream
 
 COMMANDS = {ServerState.FAILED: "weft servers reconnect", ServerState.NEEDS_AUTH: "weft auth login"}
-"""For the states in which a server has no tools to call: what the person types before its name."""
+"""State of a server without tools → the command that helps, which takes its name."""
 
 
 class MissingServers:
@@ -27,7 +27,7 @@ class MissingServers:
 
     def _look(self, changed: Upstream) -> None:
         if not self._offered and changed.state not in COMMANDS:
-            return  # one that is well makes no difference where none was missing, and there may be hundreds
+            return  # a healthy server changes nothing where none was missing, and there may be hundreds
         wanted = any(each.state in COMMANDS for each in self._pool)
         if wanted is not self._offered:
             self._offered = wanted

@@ -1,4 +1,4 @@
-"""Secrets of our own: made once, kept 0600."""
+"""Our own secrets: the token of the HTTP gateway and the key that signs state; made once, with mode 0600."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from clawft.store.home import PRIVATE_FILE, locked, private_dir, read_plain, wri
 KEY_LENGTH = 32
 MAX_KEPT_BYTES = 4_096
 SHORT_TOKEN = 20
-"""Fewer characters, chosen by a person, can be guessed."""
+"""A token of fewer characters that a person chose can be guessed."""
 
 _TOKEN = rb"[!-~]{1,%d}" % (MAX_KEPT_BYTES - 1)
-"""What a header can carry; and a longer file was not read to its end."""
+"""What fits a header; and a file read to its end."""
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 
@@ -43,7 +43,7 @@ def gateway_token(home: Path) -> str:
 
 
 def _close_to_others(file: Path) -> None:
-    """Whoever could read it may know it: that is told, and does not go on."""
+    """Close the file to other users and warn: somebody may have read it."""
     found = file.lstat()
     mode = stat.S_IMODE(found.st_mode)
     if stat.S_ISLNK(found.st_mode) or not mode & _OTHERS or not file.parent.stat().st_mode & _OTHERS_ENTER:
@@ -51,12 +51,12 @@ def _close_to_others(file: Path) -> None:
     log.warning("others could read or change %s (%04o); remove it and start again to have a new token", file, mode)
     try:
         file.chmod(PRIVATE_FILE)
-    except OSError as refused:  # it is somebody else's
+    except OSError as refused:  # another user owns it
         log.warning("%s stays open to them: %s", file, refused.strerror)
 
 
 def sealing_key(home: Path) -> bytes:
-    """What state that callers carry for us is signed with."""
+    """The key that signs state which callers carry for us."""
     return _kept(home / "state.key")
 
 
@@ -65,7 +65,7 @@ def _kept(path: Path) -> bytes:
 
 
 def _read(path: Path) -> bytes:
-    """Nothing, too, of a file that lost its content: with an empty token everybody would be let in."""
+    """The content; empty if the file is missing or has lost it: an empty token would let everybody in."""
     try:
         return read_plain(path, MAX_KEPT_BYTES).strip()
     except FileNotFoundError:

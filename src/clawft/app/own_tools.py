@@ -13,7 +13,7 @@ from clawft.gateway.offer.resources import Reader
 from clawft.model import LOCAL, Call, Caller, Kind, Reply, Resource, Talk
 from clawft.store.leftovers import Leftovers
 
-if TYPE_CHECKING:  # a gateway may do without tools of its own
+if TYPE_CHECKING:  # a gateway may do without our own tools
     from clawft.provider.function import FunctionProvider
 
 
@@ -25,7 +25,7 @@ class OwnTools:
         self._provider: FunctionProvider | None = None
 
     def begin(self, provider: FunctionProvider, leftovers: Leftovers) -> None:
-        """`provider` offers what the namespace has of its own; the rest of results and all resources are read here."""
+        """Add our tools to `provider`, the family `weft`."""
         from clawft.builtin.leftover import read_result_tool  # loaded with the built-in tools
         from clawft.builtin.resources import resource_tools
 
@@ -46,19 +46,19 @@ class OwnTools:
         return await resources.read(uri, Reader(caller, talk), server)
 
     def _is_server(self, name: str, caller: Caller) -> bool:
-        """One that is not there is told of to the person at this machine alone."""
+        """Whether this caller may know the server; one that is not running is known to the local user only."""
         own = caller.principal == LOCAL and name in self._files.servers.found
         return own or self._gateway.resources.reaches(name, caller)
 
     def _offer_start(self) -> None:
-        """A tool that asks the person about servers that wait, for as long as there are some."""
+        """Offer the tool that asks the person about waiting servers, as long as there are any."""
         from clawft.builtin.start_server import NAME, start_server_tool  # few workspaces name servers
 
         make = partial(start_server_tool, self._files.waiting_launches, self._files.approve_launch)
         self.offer(NAME, make if self._files.servers.waiting else None)
 
     def offer(self, name: str, make: Callable[[], Callable[..., Any]] | None) -> None:
-        """A tool that is not always there, made when it comes; None: it is not there now."""
+        """Offer a tool made by `make`, or withdraw it if that is None."""
         provider = self._provider
         if provider is None or (make is not None) is any(tool.name == name for tool in provider.list_tools()):
             return
@@ -68,7 +68,7 @@ class OwnTools:
             provider.remove(name)
 
     def offer_search(self) -> None:
-        """The pair of tools that find and call the others; listed only where it takes their place."""
+        """Offer the pair of tools that find and call the others; they are listed only in place of the others."""
         from clawft.builtin.finding import finding_tools  # most callers are listed everything
 
         gateway = self._gateway
@@ -79,7 +79,7 @@ class OwnTools:
             provider.add(function)
 
     async def _hand_on(self, call: Call, name: str, arguments: bytes) -> Reply:
-        """As if the caller had named that tool itself."""
+        """Call the other tool as if the caller had named it."""
         reply = await self._gateway.call(call.caller, name, arguments, call.talk, call.meta, call.more)
         if reply.kind is not Kind.TASK:
             return reply
@@ -88,8 +88,8 @@ class OwnTools:
         return FollowedTasks(self._gateway, call.caller).begun(reply, name)
 
     def _begin_bare(self) -> FunctionProvider:
-        """For a gateway without built-in tools."""
-        from clawft.provider.function import FunctionProvider  # only here
+        """A provider for our tools in a gateway without built-in tools."""
+        from clawft.provider.function import FunctionProvider  # only used here
         from clawft.store.memory import MemoryStore
 
         self._provider = provider = FunctionProvider("weft", workspace=self._workspace, store=MemoryStore)

@@ -1,4 +1,4 @@
-"""How each server is, one row for each: those that run or should, and those that are off, wait, or cannot be read."""
+"""The rows of `weft servers status`: for servers that run or should, are off, wait, or cannot be read."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from clawft.upstream.status import ServerStatus
 
 JUDGED_AT_ONCE = 50
-"""Definitions that are compared with what was approved before others have their turn: a millisecond of work or two."""
+"""Definitions compared with approvals before other tasks get a turn: a millisecond or two of work."""
 
 
 class ServerRow(Struct, frozen=True):
-    """One server, as `weft servers status` shows it. One that does not run has no more than the first lines."""
+    """One server in `weft servers status`. One that does not run has only the first fields."""
 
     name: str
     state: str
@@ -35,35 +35,35 @@ class ServerRow(Struct, frozen=True):
     revision: str | None = None
     transport: str | None = None
     url: str | None = None
-    """Without what is secret in it."""
+    """With secrets masked."""
     tools: int | None = None
     tokens: int | None = None
     restarts: int | None = None
     pid: int | None = None
     memory: int | None = None
-    """Resident bytes, of everything it has started too."""
+    """Resident bytes, with all processes it has started."""
     error: str = ""
     login: str | None = None
     server: str | None = None
     origin: str = ""
     scope: str | None = None
-    """The layer of the configuration it came from."""
+    """The layer of the configuration that names it."""
     trust: str | None = None
     sandbox: str | None = None
     left_out: str | None = None
     withheld: int | None = None
     faults: Mapping[str, int] | None = None
-    """What it did that it should not have, and how often."""
+    """Kinds of misbehaviour, and how often each occurred."""
     lost: str | None = None
-    """Why it was lost the last time, though it may be back."""
+    """Why the connection was lost the last time, though it may be back."""
     next: str = ""
     stderr: str | None = None
     weft: int | None = None
-    """The process that runs it; None if it was started for a look."""
+    """The process id of the weft that runs it; None if it was started for a look."""
 
 
 async def server_rows(app: App, here: Path) -> list[ServerRow]:
-    """`here`: where the person types the commands that a row proposes."""
+    """All rows. `here`: the folder where the person would type the commands that a row proposes."""
     if not app.files.name_any:
         return []
     running = [await _with_withheld(app, row) for row in list(_running_rows(app))]
@@ -77,7 +77,7 @@ def _running_rows(app: App) -> Iterator[ServerRow]:
 
 
 def _idle_rows(app: App, here: Path) -> Iterator[ServerRow]:
-    """Programs are read for some of them, to see whether they are what was approved: not on the loop."""
+    """Rows of servers that do not run. Reads programs to compare them with approvals, so use a thread."""
     servers = app.servers
     for name, found in servers.found.items():
         if not found.spec.enabled:
@@ -134,7 +134,7 @@ def _running(app: App, status: ServerStatus) -> ServerRow:
 
 
 async def _with_withheld(app: App, row: ServerRow) -> ServerRow:
-    """How many of its definitions are not those that were approved. One that goes meanwhile withholds nothing."""
+    """The row with the number of withheld definitions; 0 for a server that has just gone."""
     try:
         count = await _count_withheld(app, row)
     except (NotConnected, ServerNotFound):
@@ -154,7 +154,7 @@ async def _count_withheld(app: App, row: ServerRow) -> int:
 
 
 def _left_out(status: ServerStatus) -> str:
-    """What it offers that we do not, and whose fault that is."""
+    """What the server offers that we leave out, and why."""
     told = list(status.left_out)
     if status.cut:
         parts = " and ".join(status.cut)
@@ -163,7 +163,7 @@ def _left_out(status: ServerStatus) -> str:
 
 
 def _error(status: ServerStatus, login: str) -> str:
-    """Why it is not there, or what it is that does not come."""
+    """Why it is not connected, or what it is being waited for."""
     if login:
         return f"{status.error}; log in here: {login}"
     if status.step and not status.error:
@@ -174,7 +174,7 @@ def _error(status: ServerStatus, login: str) -> str:
 
 
 def _login(app: App, status: ServerStatus) -> str:
-    """Where to log in, if a running weft waits for that."""
+    """The address to log in at, if a running weft waits for that."""
     if status.status != "needs-auth":
         return ""
     from clawft.provider.server.login_offers import offered  # only where a login is wanted
@@ -183,9 +183,9 @@ def _login(app: App, status: ServerStatus) -> str:
 
 
 def _with_memory(rows: Sequence[ServerRow]) -> Iterator[ServerRow]:
-    """Resident bytes of everything in the session each child leads: `npx` is small, what it starts is not.
+    """Rows with the resident bytes of the session each child leads: `npx` itself is small, what it starts is not.
 
-    All processes are looked at once, whatever the number of servers, and not on the loop.
+    All processes are read once, whatever the number of servers; use a thread.
     """
     used = dict.fromkeys((row.pid for row in rows if row.pid), 0)
     for pid in _processes() if used else ():

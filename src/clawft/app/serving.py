@@ -1,4 +1,4 @@
-"""Serving, from the first caller to the last answer: over stdin and stdout, and over HTTP."""
+"""Serves from the first caller to the last answer, over stdin and stdout, or over HTTP."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:  # which serves through us
 GRACE_SECONDS = 5.0
 """How long running calls may take after we were asked to stop."""
 LAST_SECONDS = 4.0
-"""How long what is written may take to reach a caller then, while the servers end."""
+"""How long the last output may take to reach a caller, while the servers end."""
 LAST_WORD_SECONDS = 1.0
-"""How long a caller over HTTP may take to be told, on its stream if it has one, that its call did not end in time."""
+"""How long it may take to tell a caller over HTTP that its call did not end in time."""
 
 _BACKPRESSURE = "too many requests in flight"
 
 
 async def serve_stdio(app: App, stop: asyncio.Future[int]) -> int:
-    """Until stdin ends, nobody reads stdout, or `stop` is done. Running calls get their time, then we leave.
+    """Serve until stdin ends, nobody reads stdout, or `stop` is done; running calls get some time to end.
 
-    Returns the exit code, like the other: what `stop` says.
+    Returns the exit code, that of `stop` if it is done.
     """
     ends = take_stdio()
     await app.begin_serving("mcp-server")
@@ -49,8 +49,8 @@ async def serve_stdio(app: App, stop: asyncio.Future[int]) -> int:
 async def serve_http(
     app: App, host: str, port: int, token: str | None, ready: Callable[[str], None], stop: asyncio.Future[int]
 ) -> int:
-    """Until `stop` is done. `ready` hears the address once clients can connect."""
-    from clawft.app.access import Entrance  # stdio needs none of HTTP
+    """Serve until `stop` is done. `ready` is called with the address once clients can connect."""
+    from clawft.app.access import Entrance  # stdio needs no HTTP
     from clawft.gateway.http.app import ENDPOINT, HttpApp
     from clawft.link.http_in.server import HttpServer, Limits
     from clawft.link.open_files import room_for
@@ -59,7 +59,7 @@ async def serve_http(
     entrance = Entrance(app.settings, app.caller, host, token, proofs)
     served = HttpApp(app.gateway, entrance.access, max_body=app.settings.max_body, rate=app.settings.rate)
     usual = Limits()
-    largest = max(usual.body_bytes, app.settings.max_body)  # beyond it nobody asks the gateway
+    largest = max(usual.body_bytes, app.settings.max_body)  # for errors beyond the application
     limits = Limits(connections=room_for(usual.connections), body_bytes=largest)
     server = HttpServer(served.serve, limits=limits)
     await app.begin_serving("gateway")
@@ -73,6 +73,6 @@ async def serve_http(
     following.cancel()
     app.gateway.closing.set()
     ends = asyncio.get_running_loop().time() + GRACE_SECONDS + LAST_WORD_SECONDS
-    await served.drain(GRACE_SECONDS)  # still listening: who spreads the load asks whether we are ready
+    await served.drain(GRACE_SECONDS)  # still listening: load balancers ask whether we are ready
     await server.stop(max(0.0, ends - asyncio.get_running_loop().time()))
     return code

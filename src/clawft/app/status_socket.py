@@ -1,8 +1,8 @@
-"""Where a serving weft is asked how its servers are, and how others find it.
+"""The socket on which a serving weft reports its servers, and the search for such wefts.
 
-A socket in a folder of the home that is closed to other users. One line asks, one document answers. It tells and does
-nothing: whatever changes a running weft is a file that the person owns. A key lies beside it: a server that Landlock
-holds reaches a socket by its name, which the kernel tells everybody, but reads nothing of the home.
+It lies in a folder of the home that is closed to other users. One line asks, one document answers. It changes nothing:
+a running weft is changed only by files of the user. A key lies beside it, as a server held by Landlock may connect to a
+socket whose name it sees, but cannot read files in the home.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS = 5.0
 OTHERS_SECONDS = 1.0
-"""So long the others have, once one has answered: one that was stopped answers nobody."""
+"""How long to wait for other wefts once one has answered: a stopped process never does."""
 MAX_QUESTION_BYTES = 16 * 1024
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 READ_BYTES = 64 * 1024
 MAX_ASKING = 4
-"""At a time; one more is sent away."""
+"""Connections at a time; further ones are closed."""
 MAX_WEFTS = 100
-"""Looked at, of those that left a socket."""
+"""How many sockets are looked at."""
 
 PLACE_DIGITS = 16
 
@@ -50,12 +50,12 @@ log = logging.getLogger("clawft")
 
 class StatusQuestion(Struct, frozen=True):
     here: str
-    """Where the person is."""
+    """The folder the person is in."""
     key: str = ""
 
 
 class RunningWeft(Struct, frozen=True):
-    """A weft that serves, and how its servers are."""
+    """A serving weft and its servers."""
 
     pid: int
     front: FrontName
@@ -63,24 +63,24 @@ class RunningWeft(Struct, frozen=True):
     agent: str
     started: float
     given: str = ""
-    """A mark of the servers that its command line brought; the words may hold secrets."""
+    """A digest of the servers from its command line, which may hold secrets."""
     servers: tuple[ServerRow, ...] = ()
 
 
 class Wefts(Struct, frozen=True):
-    """Those that answered, in the order they began, and the processes that serve in the place asked for and did not."""
+    """The wefts that answered, in the order they started, and the processes of the asked place that did not."""
 
     answering: tuple[RunningWeft, ...] = ()
     silent: tuple[int, ...] = ()
 
 
 def mark_of_place(workspace: str, agent: str) -> str:
-    """Stands in the name of a socket: so one that says nothing is known to be of this place, or of another."""
+    """Part of a socket's name, so that the place of a silent weft is known."""
     return sha256(f"{workspace}\0{agent}".encode()).hexdigest()[:PLACE_DIGITS]
 
 
 def mark_of(mcp_config: Sequence[str]) -> str:
-    """Stands for these words of `--mcp-config`, whatever folder they were typed in; empty for none."""
+    """A digest of `--mcp-config`, independent of the current folder; empty for none."""
     whole = [text if is_json(text) else str(Path(text).expanduser().absolute()) for text in mcp_config]
     return sha256("\0".join(whole).encode()).hexdigest() if whole else ""
 
@@ -99,7 +99,7 @@ class StatusSocket:
         self._opening = asyncio.get_running_loop().create_task(self._open(), name="status socket")
 
     async def _open(self) -> None:
-        """Nothing depends on it: where it cannot be had, nobody is told how our servers are."""
+        """Open the socket. If that fails, only the status is missing."""
         try:
             folder = private_dir(self._path.parent)
             _remove_abandoned(folder)
@@ -150,7 +150,7 @@ class StatusSocket:
 
 
 async def running_wefts(home: Path, question: StatusQuestion, place: str = "") -> Wefts:
-    """Those of this home that answer, and those of this place, if one is named, that listen and do not."""
+    """The wefts of this home that answer, and those of this place, if one is named, that do not."""
     loop = asyncio.get_running_loop()
     asked = {loop.create_task(_ask(path, question)): path for path in _sockets(running_folder(home))}
     waiting, ends = set(asked), loop.time() + ANSWER_SECONDS
@@ -169,7 +169,7 @@ async def running_wefts(home: Path, question: StatusQuestion, place: str = "") -
 
 
 async def _ask(path: Path, question: StatusQuestion) -> RunningWeft | None:
-    """None if nobody listens there. Raises ValueError or BlockingIOError if somebody does, and says nothing of use."""
+    """The answer; None if nobody listens. Raises ValueError or BlockingIOError if somebody does but gives no answer."""
     try:
         keyed = msgspec.structs.replace(question, key=key_beside(path).read_text())
         reader, writer = await asyncio.open_unix_connection(sock=_connected(path))
@@ -209,7 +209,7 @@ def _sockets(folder: Path) -> list[Path]:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Left by those that were killed: nobody listens there any more."""
+    """Remove sockets of killed processes, where nobody listens any more."""
     for path in _sockets(folder):
         try:
             _connected(path).close()
@@ -242,7 +242,7 @@ def _listening(path: Path) -> socket.socket:
 
 
 def _connected(path: Path) -> socket.socket:
-    """At once or not at all: who does not take in those that wait is not waited for."""
+    """Connect at once or fail: a process that does not accept connections is not waited for."""
     ours = socket.socket(socket.AF_UNIX)
     ours.setblocking(False)
     try:
@@ -256,7 +256,7 @@ def _connected(path: Path) -> socket.socket:
 
 @contextmanager
 def _reachable(path: Path) -> Generator[str]:
-    """A short path to this place: the kernel takes about a hundred characters, and homes may have more."""
+    """A short path to the socket: the kernel takes about a hundred characters, and homes may have more."""
     if sys.platform != "linux":
         yield str(path)
         return

@@ -1,4 +1,4 @@
-"""The servers of a gateway: connected with what the settings say, and what guards have to know of each."""
+"""The servers of a gateway: connects them by the settings, and tells guards about them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.upstream import Upstream
 from clawft.upstream.ways import ways_to
 
-if TYPE_CHECKING:  # the house makes us
+if TYPE_CHECKING:  # the house makes this object
     from clawft.app.house import App
     from clawft.guard.approval.offers import OfferedTools
     from clawft.sandbox.pinned_file import PinnedFile
 
 
 class Upstreams:
-    """Made when the first server is wanted, because most of the client side is loaded with it."""
+    """The servers. Made with the first one, because most of the client side is loaded with it."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -75,7 +75,7 @@ class Upstreams:
     # ── what guards, delegates and the person have to know ───────────────────────────────────────────────────────────
 
     async def up(self, server: str, caller: Caller) -> None:
-        """Returns when it is connected. One that wants a login is not waited for: it asks for that when called."""
+        """Return when the server is connected, or wants a login, which it asks for when it is called."""
         upstream = self._as_had_by(caller, server)
         try:
             await upstream.connected(min(upstream.spec.timeout_ms / 1000, CONNECT_SECONDS))
@@ -84,15 +84,15 @@ class Upstreams:
                 raise
 
     def offered(self, server: str, caller: Caller | None = None) -> OfferedTools:
-        """What a server says now, for whoever has to decide about it; to this caller, if it is called in their name."""
-        from clawft.guard.approval.offers import OfferedTools  # loaded by now: it is who asks
+        """What the server offers this caller now, for approval."""
+        from clawft.guard.approval.offers import OfferedTools  # loaded already, by approval itself
 
         upstream = self._as_had_by(caller, server)
         told = upstream.offer.instructions if upstream.offer else ""
         return OfferedTools(upstream.tools, told, local=upstream.spec.is_local)
 
     def beside(self, server: str, caller: Caller | None = None) -> Sequence[Tool]:
-        """Prompts and resources a server has now, as tools: for whoever has to decide about them."""
+        """The server's prompts and resources as tools, for approval."""
         known = self._as_had_by(caller, server).offer
         if known is None:
             return ()
@@ -111,19 +111,19 @@ class Upstreams:
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def kill(self) -> None:
-        """Without asking them to go first."""
+        """Kill all servers at once."""
         from clawft.link.http_out.client import say_no_goodbyes  # most servers are children
 
         kill_all()
         say_no_goodbyes()
 
     async def stop(self) -> None:
-        """Returns when none is left."""
+        """Stop all servers; returns when none is left."""
         await self.pool.close()
 
 
 def _pass_on(event: GatewayEvent, pool: Pool) -> None:
-    """What servers must hear of our callers."""
+    """Report events of callers to the servers."""
     if isinstance(event, ConversationEnded):
         pool.conversation_ended(event.session)
     elif isinstance(event, RootsChanged):
@@ -131,5 +131,5 @@ def _pass_on(event: GatewayEvent, pool: Pool) -> None:
 
 
 def _roots(workspace: Path) -> list[Mapping[str, str]]:
-    """What servers are told when they ask for the agent's folders."""
+    """The folders reported to servers that ask for the agent's."""
     return [{"uri": workspace.as_uri(), "name": workspace.name}]
