@@ -1,4 +1,4 @@
-"""Everything that can go wrong, as one tree.
+"""All errors, as one tree.
 
     ClawftError
     ├── WireError                 the bytes or the envelope are wrong
@@ -72,7 +72,7 @@ URL_ELICITATION_REQUIRED = -32042
 
 
 class ClawftError(Exception):
-    """What happened, who is to blame, and what to do next."""
+    """An error that says what happened, whose fault it is, and what to do next."""
 
     code: int = INTERNAL_ERROR
     status: ClassVar[int] = 200
@@ -111,7 +111,7 @@ class BadEnvelope(WireError):
 
 
 class BadNotification(BadEnvelope):
-    """JSON without an id, and not a JSON-RPC message: on a pipe nobody waits for an answer."""
+    """JSON without an id, and not a JSON-RPC message: on a pipe it gets no answer."""
 
 
 class MessageTooLong(WireError):
@@ -153,7 +153,7 @@ class BadParams(RequestRefused):
 
 
 class ToolNotFound(BadParams):
-    """Unknown tool, prompt or namespace. A tool hidden from the caller gets the very same words."""
+    """Unknown tool, prompt or namespace. A tool hidden from the caller gets the same words."""
 
 
 class ResourceNotFound(BadParams):
@@ -197,7 +197,7 @@ class Busy(RequestRefused):
 
 
 class ToolError(ClawftError):
-    """A tool said no or broke: the caller gets a result with `isError`, not a JSON-RPC error."""
+    """A tool refused or failed: the caller gets a result with `isError`, not a JSON-RPC error."""
 
     blame = "the tool"
 
@@ -211,7 +211,7 @@ class ExecutionFailed(ToolError):
 
 
 class PermissionDenied(ToolError):
-    """A rule said no."""
+    """A rule forbids it."""
 
     blame = "a rule"
 
@@ -222,7 +222,7 @@ class PermissionDenied(ToolError):
 
 
 class IdeError(ToolError):
-    """An operation of an editor did not come to an answer."""
+    """An operation of an editor failed."""
 
     blame = "the editor"
 
@@ -238,7 +238,7 @@ class IdeNotConnected(IdeError):
 
 
 class IdeFailed(IdeError):
-    """`kind` is the editor's own word for it: stale, bad_range, untrusted, not_ready, rejected, failed."""
+    """`kind` is the editor's reason: stale, bad_range, untrusted, not_ready, rejected, failed."""
 
     def __init__(self, message: str, *, kind: str = "failed", hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -257,11 +257,11 @@ class LinkError(ClawftError):
 
 class LinkClosed(LinkError):
     without_response = False
-    """It was closed before anything of an answer came."""
+    """The connection was closed before any part of an answer came."""
 
 
 class SpawnFailed(LinkError):
-    """`passing`: it is the machine that lacks something now, and not the program."""
+    """`passing`: the machine lacks something for the moment; it is not the program's fault."""
 
     def __init__(self, message: str, *, hint: str = "", passing: bool = False) -> None:
         super().__init__(message, hint=hint)
@@ -279,9 +279,9 @@ class RequestTimeout(LinkError):
 
 
 class NeedsAuth(LinkError):
-    """A login is needed. `challenge` is the WWW-Authenticate header, for whoever logs in.
+    """A login is needed. `challenge` is the WWW-Authenticate header, for the login.
 
-    `passing`: it was sent no login, so that it costs nobody anything to ask again whether it still wants one.
+    `passing`: no login was sent, so asking the server again costs nothing.
     """
 
     def __init__(self, message: str, *, challenge: str = "", hint: str = "", passing: bool = False) -> None:
@@ -301,7 +301,7 @@ class SessionLost(LinkError):
 
 
 class JsonRpcFailure(LinkError):
-    """The error object of an answer, whole: `code`, `message` and `data` are the server's."""
+    """An error answer: `code`, `message` and `data` are the server's."""
 
     def __init__(self, error_code: int, message: str, data: Any = None) -> None:
         super().__init__(message, data=data)
@@ -355,8 +355,8 @@ class ModelFailed(DelegationFailed):
 
 
 def quoted(word: object) -> str:
-    """As it has to stand in a command that a person is told to type. Letters that nobody sees or types are spelled."""
-    import shlex  # only where something went wrong
+    """The word as a shell takes it, in a command for a person to type. Invisible characters are escaped."""
+    import shlex  # only for errors
 
     text = str(word)
     return shlex.quote(text) if text.isprintable() else f"$'{''.join(map(_spelled, text))}'"
@@ -373,8 +373,8 @@ CLOSE_ENOUGH = 0.6
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word somebody probably meant, or nothing if none is close: `path` for the one that is `target_path`."""
-    import difflib  # only for those who misspelled something
+    """The known word that was probably meant, or nothing if none is close: `path` for the one that is `target_path`."""
+    import difflib  # only for misspelled words
 
     names = list(known)
     holding = [name for name in names if word and word in name.split("_")]

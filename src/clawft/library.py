@@ -1,4 +1,4 @@
-"""The face for Python programs: a guarded gateway over your own functions and providers, in a few lines.
+"""The API for Python programs: a guarded gateway over your own functions and providers, in a few lines.
 
 ```python
 from clawft import Gateway, tool
@@ -35,7 +35,7 @@ from clawft.store.files import FileStore, state_folder
 from clawft.store.home import home
 
 UNTOLD_VERSION = "0"
-"""Of a server that has a name of its own: the protocol wants one, and ours would be wrong."""
+"""The version of a server with its own name but none: the protocol requires one, and ours would be wrong."""
 
 Offered = Provider | Callable[..., Any]
 
@@ -63,7 +63,7 @@ class Gateway:
         )
         self._app = App(known, outside=False)
         self._loop: asyncio.AbstractEventLoop | None = None
-        """That of the last call."""
+        """The event loop of the last call."""
         self._introduce(name, version)
         functions = [each for each in offered if not isinstance(each, Provider)]
         if functions:
@@ -108,7 +108,7 @@ class Gateway:
         return msgspec.json.decode(reply.result, type=CallToolResult)
 
     def _be_in_this_loop(self) -> None:
-        """A program may have a loop for each call: what the last one has not come to write is written now."""
+        """Write the audit of an earlier event loop: a program may run a loop for each call."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop = loop
@@ -178,20 +178,20 @@ class Gateway:
 
 
 async def _until_cancelled(serve: Callable[[asyncio.Future[int]], Coroutine[Any, Any, int]]) -> int:
-    """Ends in good order: who is cancelled lets running calls come to their end first. Twice means at once."""
+    """Serve until cancelled, then let running calls end first; when cancelled twice, end at once."""
     stop: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(serve(stop))
     try:
         return await asyncio.shield(serving)
     except asyncio.CancelledError:
-        if not stop.done():  # it is where the whole loop ends, and everything was cancelled
+        if not stop.done():  # the loop itself ends, and everything was cancelled
             stop.set_result(0)
         await serving
         raise
 
 
 def _refuse_inside_a_loop(instead: str) -> None:
-    """As a notebook has one, and everything that is awaited."""
+    """Raises RuntimeError inside an event loop, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -215,7 +215,7 @@ def _name_form(names: str) -> NameForm:
 
 
 def _as_provider(namespace: str, functions: list[Callable[..., Any]], settings: Settings) -> FunctionProvider:
-    if not namespace or "__" in namespace:  # what stands between it and the name of a tool
+    if not namespace or "__" in namespace:  # the separators in the name of a tool
         raise InvalidConfig(f"{namespace!r} cannot be a namespace", hint="letters, digits, `-`, single `_`")
 
     def store_of(agent: str) -> FileStore:

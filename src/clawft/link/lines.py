@@ -1,4 +1,4 @@
-"""Whole lines over a pair of pipes, with neither side running away from the other."""
+"""Reads and writes whole lines over a pair of pipes, with flow control on both sides."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from clawft.link.share.unread_output import PACE_BYTES, SlowReader
 from clawft.wire.framing import DEFAULT_LIMIT, LineFramer, TooLong, end_lines, join_lines
 
 PAUSE_READING_ABOVE = 1024 * 1024
-"""Bytes waiting in our output above which we stop reading: a caller that does not read is not served more."""
+"""Unwritten bytes above which we stop reading, so that a caller that does not read is served no more."""
 PIPE_BYTES = 1024 * 1024
 PIECEWISE_BYTES = 256 * 1024
-"""Bytes above which a copy of what is to be written costs more than writing it in pieces."""
+"""Bytes above which copying the output costs more than writing it in pieces."""
 
 LARGE_READ = 64 * 1024
-"""Bytes that come at once only as part of something large."""
+"""A read of so many bytes at once is part of something large."""
 
 MANY_BLANK = 100
-"""Lines with nothing on them that nobody minds."""
+"""So many blank lines are tolerated."""
 
 Accept = Callable[[bytes | TooLong], None]
 
 
 class LineReader(asyncio.Protocol):
-    """Frames what arrives and hands over each line; `ended` is done when the input is and every line was handed over.
+    """Splits input into lines and hands each over; `ended` is done when all of the input was handed over.
 
-    While somebody holds it, lines wait here and no more is read.
+    While it is held, lines wait here and no more is read.
     """
 
     def __init__(
@@ -44,9 +44,7 @@ class LineReader(asyncio.Protocol):
         *,
         in_turn: bool = False,
     ) -> None:
-        """`blank` is told how many lines with nothing on them came, where those are many. `in_turn`: large lines of all
-        such readers take turns.
-        """
+        """`blank` is told the number of many blank lines. `in_turn`: large lines of all such readers take turns."""
         self._accept = accept
         self._blank = blank
         self._turn = _LineTurn(self) if in_turn else None
@@ -78,7 +76,7 @@ class LineReader(asyncio.Protocol):
             self.hold(_OTHERS)
 
     def go_on(self) -> None:
-        """With a large line that had to wait for others."""
+        """Continue with a large line that had to wait for others."""
         self.let_go(_OTHERS)
 
     def give_up(self) -> None:
@@ -103,7 +101,7 @@ class LineReader(asyncio.Protocol):
         self._end_when_done()
 
     def _hand_over(self, lines: list[bytes | TooLong]) -> None:
-        """Each is given away: what is large is not kept here while it is worked on."""
+        """Hand each line over without keeping it: large ones are freed while they are worked on."""
         lines.reverse()
         while lines:
             if self._holders or self._held:
@@ -112,13 +110,13 @@ class LineReader(asyncio.Protocol):
                 self._accept(lines.pop())
 
     def hold(self, who: str) -> None:
-        """Hand over no more until `who` lets go."""
+        """Hand over no more lines until `who` lets go."""
         if not self._holders and self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
         self._holders.add(who)
 
     def let_go(self, who: str) -> None:
-        """Go on, if nobody else holds it; what has waited comes first."""
+        """Go on, unless others still hold the reader; waiting lines come first."""
         self._holders.discard(who)
         while self._held and not self._holders:
             self._accept(self._held.popleft())
@@ -132,16 +130,16 @@ class LineReader(asyncio.Protocol):
 
     @property
     def was_cut_off(self) -> bool:
-        """Did the input end in the middle of the line that was handed over just now?"""
+        """Whether the input ended in the middle of the line just handed over."""
         return self._is_cut_off and not self._held
 
     @property
     def waits_for_others(self) -> bool:
-        """In the middle of a large line."""
+        """Whether it waits in the middle of a large line."""
         return _OTHERS in self._holders
 
     def give_up_input(self) -> None:
-        """It counts as over, with what waits here and what was not read."""
+        """Treat the input as ended, and drop what waits or was not read."""
         self._over = True
         self._held.clear()
         self._end_when_done()
@@ -149,7 +147,7 @@ class LineReader(asyncio.Protocol):
     def _end_when_done(self) -> None:
         if not self._over or self._held:
             return
-        if self._transport is None:  # nothing more comes: who heard it holds us, and is held no longer
+        if self._transport is None:  # nothing more comes: drop the reference to the receiver, which refers to us
             self._accept, self._blank = _unheard, None
         if not self.ended.done():
             self.ended.set_result(None)
@@ -179,7 +177,7 @@ class _LineTurn(Turn):
 
 
 class LineWriter(asyncio.BaseProtocol):
-    """Collects the lines of one turn of the loop into one write, and stops the reader while too much waits."""
+    """Joins the lines of one loop iteration into one write, and holds the reader while too much is unwritten."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -193,7 +191,7 @@ class LineWriter(asyncio.BaseProtocol):
         self._drained.set()
         self._paused = False
         self.full = False
-        """More waits than the other side is likely to take soon; cheaper than to ask how much."""
+        """More is unwritten than the other side is likely to take soon; cheaper than asking how much."""
         self.broken: asyncio.Future[None] = self._loop.create_future()
         """Done when nobody reads our output any more."""
 
@@ -203,11 +201,11 @@ class LineWriter(asyncio.BaseProtocol):
         transport.set_write_buffer_limits(high=PAUSE_READING_ABOVE if self._slow_reader is None else PACE_BYTES)
 
     def throttle(self, reader: LineReader) -> None:
-        """Hold this reader while too much waits in our output."""
+        """Hold this reader while too much is unwritten."""
         self._reader = reader
 
     def count_for(self, reader: SlowReader) -> None:
-        """What waits here is counted with what waits elsewhere."""
+        """Count what is unwritten here together with other links."""
         self._slow_reader = reader
 
     def write(self, message: bytes) -> None:
@@ -220,11 +218,11 @@ class LineWriter(asyncio.BaseProtocol):
         self._waiting += len(message)
         if self._waiting > PAUSE_READING_ABOVE and not self.full:
             self.full = True
-            if self._reader is not None:  # lines that were read already would be answered before anybody looks again
+            if self._reader is not None:  # lines that were read already would be answered before the next check
                 self._reader.hold(_TURN)
 
     def _is_written(self, message: bytes) -> bool:
-        """Whether it is out already; what follows it is collected as ever."""
+        """Whether the message was written at once; later ones are joined as usual."""
         SingleLine.is_current = False
         if self._descriptor is None or self._transport is None:
             return False
@@ -232,11 +230,11 @@ class LineWriter(asyncio.BaseProtocol):
 
     @property
     def lags(self) -> bool:
-        """Does the other side not keep up, and is counted for it?"""
+        """Whether the other side is too slow and is counted as such."""
         return self._slow_reader is not None and self._slow_reader.size > 0
 
     def wait_more(self, size: int) -> None:
-        """So much came just now for one that lags."""
+        """Note that so many bytes arrived for a slow side."""
         if self._slow_reader is not None and self._slow_reader.size:
             self._slow_reader.lag(size)
 
@@ -278,14 +276,14 @@ class LineWriter(asyncio.BaseProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unblock()
-        self._slow_reader = None  # which holds whoever writes
+        self._slow_reader = None  # which holds those who write
         self._paused = False
         self._drained.set()
         if not self.broken.done():
             self.broken.set_result(None)
 
     async def finish(self, seconds: float) -> None:
-        """Let what is written reach the other side, within bounds."""
+        """Wait, within bounds, until the output has reached the other side."""
         self._flush()
         if self._transport is None or self.broken.done():
             return
@@ -307,7 +305,7 @@ _OTHERS = "others"
 
 
 def grow(*descriptors: int) -> None:
-    """Larger pipes save a wake-up per 64 KiB on both sides; where it is not allowed, nothing is lost."""
+    """Enlarge the pipes, which saves a wake-up per 64 KiB on both sides; it may fail without harm."""
     if sys.platform == "linux":
         import fcntl  # not on every system
 
@@ -319,10 +317,10 @@ def grow(*descriptors: int) -> None:
 
 
 def handed_over(end: IO[bytes] | None, loop: asyncio.AbstractEventLoop) -> IO[bytes]:
-    """What the loop gets in place of the end of a pipe, which is used up.
+    """The file object for the loop, in place of this end of a pipe, which is consumed.
 
     uvloop closes the descriptor, and then the file, which closes the same number again: by then some thread may have
-    opened another file under it. So it gets one that closes nothing. The loop of Python closes the file alone.
+    opened another file under it. So it gets one that closes nothing. Python's own loop closes the file alone.
     """
     if end is None or type(loop).__module__.partition(".")[0] != "uvloop":
         return cast("IO[bytes]", end)  # never None with pipes; the type of processes does not know

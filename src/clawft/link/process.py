@@ -1,6 +1,6 @@
-"""Children: started without a shell, with an empty environment, in a group of their own, and gone when we are.
+"""Child processes: started without a shell, with a cleared environment, in their own group, and ended with us.
 
-`Child` owns one process: its pipes, the last lines it wrote to stderr, the news of its end, the ladder that ends it.
+`Child` owns one process: its pipes, the last lines it wrote to stderr, the news of its end, and the steps that end it.
 """
 
 from __future__ import annotations
@@ -31,46 +31,46 @@ if TYPE_CHECKING:  # only servers of a workspace have some
     from clawft.sandbox.pinned_file import PinnedFile
 
 STOP_SECONDS = 2.0
-"""How long each rung of the stop ladder waits: end of input, then SIGTERM, then SIGKILL."""
+"""How long each step of stopping waits: end of input, then SIGTERM, then SIGKILL."""
 STDERR_BYTES = 64 * 1024
 SHORT_TAIL = 2_000
 INHERITED = ("PATH", "HOME")
 UMASK = 0o077
-"""What a child makes is for its user only."""
+"""Files a child makes are for its user only."""
 LACKING = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
-"""What a machine has no more of now, and may have again in a moment."""
+"""Errors for lack of a resource that may be free again in a moment."""
 
 Said = Callable[[bytes], None]
-"""Hears what a child writes to stderr."""
+"""Called with what a child writes to stderr."""
 Confine = Callable[[Sequence[str], str], Cell]
-"""The cell for a command, its program found, in a folder."""
+"""Makes the cell for a command, with the path of its program, and a folder."""
 
 
 class Launch(Struct, frozen=True):
-    """Everything that starts a child. `env` is all it sees beside PATH and HOME."""
+    """Everything that starts a child. Besides PATH and HOME, `env` is its whole environment."""
 
     command: str
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
     cwd: str = "."
     confine: Confine | None = None
-    """Gives the cell it runs in; without one it runs free."""
+    """Makes the cell it runs in; None: without a sandbox."""
     pinned: tuple[PinnedFile, ...] = ()
-    """What it was approved with."""
+    """The files it was approved with."""
 
     def __repr__(self) -> str:
         return f"Launch({self.command!r}, …)"  # arguments and variables may hold secrets
 
 
 class StderrTail:
-    """The last of what a child said on stderr, bounded."""
+    """The end of a child's stderr, bounded in size."""
 
     def __init__(self, limit: int = STDERR_BYTES) -> None:
         self._limit = limit
         self._chunks: deque[bytes] = deque()
         self._size = 0
         self._lost = False
-        """Was there more?"""
+        """Whether earlier output was dropped."""
 
     def add(self, data: bytes) -> None:
         self._lost = self._lost or len(data) > self._limit
@@ -82,7 +82,7 @@ class StderrTail:
             self._lost = True
 
     def text(self, limit: int = STDERR_BYTES) -> str:
-        """The last of it, from the beginning of a word: half a secret would be recognised by nobody."""
+        """The end of it, from the beginning of a word: masking would not recognise half a secret."""
         whole = b"".join(self._chunks)
         tail = whole[-limit:]
         if self._lost or len(tail) < len(whole):
@@ -92,7 +92,7 @@ class StderrTail:
 
 
 class Child:
-    """One running process. `ended` is done, with its exit status, when it is gone and reaped."""
+    """One running process. `ended` is done with the exit status when it is gone and reaped."""
 
     def __init__(self, process: subprocess.Popen[bytes], how: CellStart, said: Said | None = None) -> None:
         self._process = process
@@ -103,9 +103,9 @@ class Child:
         self._gate = how.gate
         self._loop = asyncio.get_running_loop()
         self.sandbox = ""
-        """Which one it runs in, in one line."""
+        """Its sandbox, in one line."""
         self.pinned: tuple[PinnedFile, ...] = ()
-        """What it was approved with, and may have been another when it was started."""
+        """The files it was approved with, which may have changed when it was started."""
         self.pid = process.pid
         self.stderr = StderrTail()
         self.ended: asyncio.Future[int] = self._loop.create_future()
@@ -117,7 +117,7 @@ class Child:
         return self._process
 
     def close_pipes(self) -> None:
-        """Those that nobody took; the others are closed by who did, and this does nothing to them."""
+        """Close the pipes that were not taken over; does nothing to others, which their owners close."""
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             if pipe is not None:
                 pipe.close()
@@ -128,14 +128,14 @@ class Child:
             self._said(data)
 
     def keep_door(self, handed: socket.socket, hosts: Sequence[str]) -> None:
-        """Serve the way out of its cell for as long as it lives; what is refused is heard as if it had said so."""
+        """Serve the proxy of its cell as long as it lives; refusals are shown as part of its stderr."""
         from clawft.sandbox.door import Door  # only for those whose sandbox lists hosts
 
         door = Door(handed, hosts, lambda refused: self.hear(f"sandbox: {refused}\n".encode()))
         self.ended.add_done_callback(lambda _: door.close())
 
     async def let_in(self) -> None:
-        """Before it does anything. Raises SpawnFailed, and it is gone, if its cell is not what it was meant to be."""
+        """Let the command start. Raises SpawnFailed, and kills it, if its cell is not as intended."""
         gate, self._gate = self._gate, None
         if gate is None:
             return
@@ -150,7 +150,7 @@ class Child:
             gate.close()
 
     def why_ended(self) -> str:
-        """Exit status and last words, for an error."""
+        """The exit status and last words, for an error."""
         status = self._process.returncode
         how = "closed its output or stopped reading" if status is None else _describe(status)
         words = self.last_words()
@@ -160,7 +160,7 @@ class Child:
         return self.stderr.text(SHORT_TAIL).strip()
 
     async def stop(self, close_input: Callable[[], None]) -> None:
-        """End of input, then the rest of the ladder."""
+        """Close its input, wait, and then `end` it."""
         close_input()
         if not await self._gone_within(STOP_SECONDS):
             await self.end()
@@ -179,7 +179,7 @@ class Child:
         self._signal_group(partial(end, tended=self._tended))
 
     def kill_group(self) -> None:
-        """Whether or not somebody in it would do that, and more."""
+        """Kill the group directly, even if a tender would do that and more."""
         self._signal_group(signal_group)
 
     async def _gone_within(self, seconds: float) -> bool:
@@ -187,21 +187,21 @@ class Child:
         return self.ended.done()
 
     def _signal_group(self, send: Callable[[int], None]) -> None:
-        """Only while the child is not reaped: afterwards its number may be someone else's."""
+        """Signal only while the child is not reaped: afterwards its number may be another process."""
         if self._process.returncode is None:
             send(self.pid)
 
     def _watch_end(self) -> None:
-        """Through a pidfd where the system has one, so that no thread waits for each child."""
+        """Wait for the end by a pidfd where the system has one, and else in a thread for each child."""
         try:
             descriptor = os.pidfd_open(self.pid)
-        except (AttributeError, OSError):  # its own thread: it may take as long as the shared ones are needed
+        except (AttributeError, OSError):  # a thread of its own, as shared ones would be blocked
             Thread(target=self._wait_in_thread, name="clawft-child", daemon=True).start()
             return
         self._loop.add_reader(descriptor, self._reap, descriptor)
 
     def _reap(self, descriptor: int) -> None:
-        """It has ended but its number is still its own: the time to end those it leaves behind."""
+        """The child has ended but is not reaped, so its number is still valid: end the processes it leaves behind."""
         self._loop.remove_reader(descriptor)
         os.close(descriptor)
         self.kill()
@@ -212,7 +212,7 @@ class Child:
             os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
             self.kill()
         status = self._process.wait()
-        with suppress(RuntimeError):  # the loop is closed, and nobody waits
+        with suppress(RuntimeError):  # the loop is closed, and nothing waits
             self._loop.call_soon_threadsafe(self._note_end, status)
 
     def _note_end(self, status: int) -> None:
@@ -227,13 +227,13 @@ _living: set[Child] = set()
 
 
 def kill_all() -> None:
-    """Every child of ours, without asking first: for whoever cannot wait for the ladder."""
+    """Kill every child at once, without the steps of stopping."""
     for child in tuple(_living):
         child.kill()
 
 
 def _remove(folder: str) -> None:
-    from clawft.sandbox.removal import remove  # only where Landlock has to do
+    from clawft.sandbox.removal import remove  # only for Landlock
 
     remove(folder)
 
@@ -250,7 +250,7 @@ def _name_of(number: int) -> str:
 
 
 def start(launch: Launch, said: Said | None = None) -> Child:
-    """Start it. Raises SpawnFailed, naming the path tried, before anything runs."""
+    """Start a child. Raises SpawnFailed, naming the path that was tried, if it cannot be started."""
     command = find_command(launch.command, launch.cwd)
     environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
     environment.update(launch.env)
@@ -295,7 +295,7 @@ def _not_started(command: str, failed: OSError | ValueError) -> SpawnFailed:
 
 
 def _run(how: CellStart, cwd: str) -> subprocess.Popen[bytes]:
-    """With pipes to its input, output and complaints."""
+    """Start the process with pipes to its input, output and stderr."""
     pipe = subprocess.PIPE if how.ends is None else subprocess.DEVNULL
     process = subprocess.Popen(
         how.argv,
@@ -315,11 +315,11 @@ def _run(how: CellStart, cwd: str) -> subprocess.Popen[bytes]:
 
 
 def find_command(command: str, cwd: str) -> str:
-    """The file that would run. Raises SpawnFailed if there is none, or it may not be executed."""
+    """The path of the program. Raises SpawnFailed if it is missing or not executable."""
     if not os.path.isdir(cwd):
         raise SpawnFailed(f"the working folder {cwd} does not exist")
     if os.sep not in command:
-        import shutil  # brings what packs archives
+        import shutil  # imports archive modules
 
         found = shutil.which(command)
         if found is None:

@@ -1,7 +1,7 @@
-"""A server behind two pipes: whole lines out, whole lines in, one table of who waits for what.
+"""A connection to a server over its stdin and stdout: lines of JSON, and a table of open requests.
 
-The link ends when the child does, when it closes its output, or when it stops reading its input: everyone who waits
-then gets one error that says which it was.
+The link ends when the child does, when it closes its output, or when it stops reading its input: all open requests then
+fail with one error that says which it was.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from clawft.wire.jsonrpc.messages import NULL, Failure, Notification, Request, R
 from clawft.wire.revisions import REVISIONS
 
 MAX_BAD_LINES = 1_000
-"""Lines that are no messages, with no message between them, before we stop listening to a child."""
+"""So many successive lines that are no messages end the link."""
 MAX_UNREAD_BYTES = 20 * 1024 * 1024
-"""What a child may leave unread on its input before it counts as lost."""
+"""Bytes that a child may leave unread on its input before it counts as lost."""
 
 log = logging.getLogger("clawft.link")
 
 
 class StreamLink:
-    """A child process spoken to on stdin and stdout."""
+    """A link to a child process on its stdin and stdout."""
 
     kind: LinkKind = "stdio"
     refused_notice = ""
 
     def __init__(self, launch: Launch, *, limit: int = DEFAULT_LIMIT, said: Said | None = None, name: str = "") -> None:
-        """`said` hears what the child writes to stderr, as it comes; `name` is who it is to people."""
+        """`said` is called with what the child writes to stderr; `name` is shown to people."""
         self._said = said
         self._launch = launch
         self._name = name or launch.command
@@ -58,7 +58,7 @@ class StreamLink:
         self._batches = False
         self._bad_lines = self._long_lines = 0
         self._lists = 0
-        """That are asked for."""
+        """How many lists are requested."""
         self._bad_in_row, self._heard_before = 0, -1
         self._throttle = ReadThrottle()
         self._outputs: list[asyncio.ReadTransport] = []
@@ -71,7 +71,7 @@ class StreamLink:
         self._lost = lost
         self.child = child = start(self._launch, self._said)
         await child.let_in()
-        self._launch = replace(self._launch, pinned=())  # what is in its scripts may be much, and is needed once
+        self._launch = replace(self._launch, pinned=())  # scripts in there may be large, and are needed once
         pipes = child.pipes
         grow(*(pipe.fileno() for pipe in (pipes.stdin, pipes.stdout) if pipe is not None))
         self._writer = LineWriter()
@@ -144,26 +144,26 @@ class StreamLink:
             self._heed(len(message))
 
     def _heed(self, size: int) -> None:
-        """It does not keep up, and this came just now."""
+        """The child is slow, and so many bytes have come for it just now."""
         if self._writer.unread() > MAX_UNREAD_BYTES:
             self._give_up(f"{MAX_UNREAD_BYTES} bytes wait")
         else:
             self._writer.wait_more(size)
 
     def _is_held_up(self) -> bool:
-        """While we do not read what it writes, it may wait for that and read nothing itself."""
+        """Whether we do not read its output: then it may be blocked, and read nothing itself."""
         return self._reader.waits_for_others
 
     def _give_way(self, size: int) -> None:
         self._give_up(f"{size} bytes wait, and others need the room")
 
     def _give_up(self, why: str) -> None:
-        """It is deaf."""
+        """End the link, as the child does not read."""
         deaf = LinkClosed(f"{self._launch.command} does not read its input: {why}")
-        self._loop.call_soon(self._lose, deaf)  # not now: whoever writes is in the middle of something
+        self._loop.call_soon(self._lose, deaf)  # not now, in the middle of a write
 
     async def close(self) -> None:
-        """The stop ladder; may be called twice."""
+        """Stop the child step by step; may be called twice."""
         self._closing = True
         self._break(LinkClosed(f"the link to {self._name} was closed: it is stopped, or started anew"))
         if self.child is not None:
@@ -176,13 +176,13 @@ class StreamLink:
         self._let_go()
 
     def _let_go(self) -> None:
-        """Of those who hold us: what is over is gone at once, and does not wait for the collector."""
+        """Drop references to those who refer to us, so that memory is freed without the garbage collector."""
         self._incoming = self._lost = _unheard
         if self._broken is not None:
-            self._broken.__traceback__ = None  # everybody whom it has reached
+            self._broken.__traceback__ = None  # everybody it was raised to
 
     def _drop_input(self) -> None:
-        """What it did not read, nobody will."""
+        """Discard the input that the child did not read."""
         stdin, self._stdin = self._stdin, None
         if stdin is not None and not self._writer.broken.done():
             stdin.abort()
@@ -208,7 +208,7 @@ class StreamLink:
         except WireError as wrong:
             self._take_bad_line(line if room is None else room.getvalue(), wrong)
             return
-        del line, room  # either may be large, as may be what is made of it now
+        del line, room  # both may be large, like what is made of them now
         if isinstance(message, Response):
             waiter = self._waiting.take(message.id)
         elif isinstance(message, Failure):
@@ -222,7 +222,7 @@ class StreamLink:
             waiter.set_result(message)
 
     def _take_unasked(self, message: Request | Notification, size: int) -> None:
-        """Nobody waits for it: it is heard while there is time for such things."""
+        """Handle a notification or a request of the server, as far as there is time for such."""
         began = time.monotonic()
         self._bad_in_row = 0
         self._incoming(message, None)
@@ -238,7 +238,7 @@ class StreamLink:
         self._rest_from(lines * _BLANK_BYTES, time.monotonic())
 
     def _only_one(self, failure: Failure) -> Waiter[Response | Failure] | None:
-        """An error without an id is the answer to whatever could not be read; with one open request that is it."""
+        """The open request, if there is one only: an error without an id is the answer to it."""
         return self._waiting.drain()[0] if failure.id == NULL and len(self._waiting) == 1 else None
 
     def _take_long_line(self, line: TooLong) -> None:
@@ -256,7 +256,7 @@ class StreamLink:
             self._accept(line.removeprefix(BOM_UTF8))
             return
         if self._reader.was_cut_off:
-            return  # it ended while it wrote this: whoever waits hears how it ended
+            return  # it ended while writing this: open requests fail with how it ended
         members = unpacked(line)
         if members and self._batches:
             for member in members:
@@ -272,7 +272,7 @@ class StreamLink:
 
     def _count_bad_line(self, line: bytes, wrong: WireError) -> None:
         self._bad_lines += 1
-        heard = self._waiting.settled  # counted there anyway: a good message costs nothing here
+        heard = self._waiting.settled  # counted there anyway, so good messages cost nothing here
         self._bad_in_row = self._bad_in_row + 1 if heard == self._heard_before else 1
         self._heard_before = heard
         if self._bad_lines <= _SHOWN_BAD_LINES:
@@ -291,7 +291,7 @@ class StreamLink:
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _end_seen(self, _: asyncio.Future[Any]) -> None:
-        """Without both pipes and the child there is no conversation. A moment more, for it to say how it ended."""
+        """Pipes or child are gone, so the link ends; after a moment, in which the exit status and stderr arrive."""
         self._loop.call_later(_LAST_WORDS_SECONDS, self._gone)
 
     def _gone(self) -> None:
@@ -317,7 +317,7 @@ class StreamLink:
 _NOISE, _STOPPED = "noise", "stopped"
 _SHOWN_BAD_LINES = 5
 _BLANK_BYTES = 100
-"""To pass over a line with nothing on it takes as long as so many bytes of one that has something."""
+"""Skipping a blank line takes as long as so many bytes of a filled one."""
 _LAST_WORDS_SECONDS = 0.05
 """Stderr and the exit status may arrive just after stdout has closed."""
 
@@ -327,7 +327,7 @@ def _unheard(*_: object) -> None:
 
 
 def _noisy(line: bytes) -> str:
-    """Whoever reads only how it ended would look for somebody else who ended it."""
+    """The reason to end it; without this its exit status would look like another's doing."""
     last = line[:60].decode("utf-8", "backslashreplace").strip()
     return f"it wrote {MAX_BAD_LINES} lines to stdout that are no messages, the last {last!r}"
 
@@ -337,7 +337,7 @@ def _skipped(line: TooLong, limit: int) -> MessageTooLong:
 
 
 def _is_cancelled() -> bool:
-    """Whether someone wants the running task to end, whatever else happened to it."""
+    """Whether the running task is cancelled, whatever else happened to it."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
