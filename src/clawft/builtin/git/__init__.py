@@ -1,4 +1,4 @@
-"""Git: the tools, from the hardened git command line.
+"""The git family, which runs a hardened git command line.
 
 A repository is untrusted until a person approved it. In an untrusted one nothing of its own is started: no hook, no
 filter, no driver, no helper. `program` and `hostile_config` say how, `repository_paths` keeps git inside the workspace,

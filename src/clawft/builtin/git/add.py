@@ -1,4 +1,4 @@
-"""Stage files, and take back: from the index, from the work tree."""
+"""The tools `add` and `restore`: stage files, and undo changes in the index or the work tree."""
 
 from typing import Annotated
 
@@ -17,13 +17,13 @@ TouchedPaths = Annotated[
     list[str], Meta(min_length=1, description="files or folders, relative to the top of the repository; '.' is all")
 ]
 _FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
-"""Paths are read from there: there may be more of them than a command line has room for."""
+"""Paths come by stdin: there may be more than fit on a command line."""
 
 
 class PathsResult(Struct, frozen=True, omit_defaults=True):
     paths: list[str]
     embedded: list[str] = []
-    """Repositories in this one that are new in it: of each only the commit it is at is staged, no file."""
+    """New repositories inside this one: only the commit each is at is staged, and none of its files."""
 
     def text(self) -> str:
         head = counted(len(self.paths), "path")
@@ -70,7 +70,7 @@ async def _restore(repo: Repo, paths: list[str], staged: bool, source: str) -> N
 
 
 async def _forget(repo: Repo, paths: list[str]) -> None:
-    """Before the first commit there is nothing to go back to: the files become untracked."""
+    """Unstage before the first commit, when there is nothing to go back to: the files become untracked."""
     args = ("--literal-pathspecs", "rm", "-r", "--cached", "--quiet", "--force", *_FROM_STDIN)
     await repo.ask(*args, stdin=_spelled(paths), write=True)
 

@@ -1,4 +1,4 @@
-"""Where a repository may come from: https and ssh to known hosts, a folder of the workspace, nothing else."""
+"""Checks where a repository may come from: https and ssh to known hosts, or a folder of the workspace."""
 
 import re
 
@@ -18,7 +18,7 @@ _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?::|//)")
 
 
 class RemoteAddress(Struct, frozen=True):
-    """`protocol` is git's own word for it; `host` is empty for a local one, and `place` its path."""
+    """An address. `protocol` is git's own word for it; `host` is empty for a local one, and `place` its path."""
 
     protocol: str
     place: str
@@ -26,7 +26,7 @@ class RemoteAddress(Struct, frozen=True):
 
 
 def read_address(tool: str, url: str) -> RemoteAddress:
-    """By its text alone. PermissionDenied says which forms there are."""
+    """Parse the address. PermissionDenied names the forms that are allowed."""
     word(tool, "url", url)
     for protocol, form in (("https", _HTTPS), ("ssh", _SSH)):
         if found := form.fullmatch(url):
@@ -43,7 +43,7 @@ def read_address(tool: str, url: str) -> RemoteAddress:
 
 
 def check_address(tool: str, address: RemoteAddress, manifest: Manifest, *, local: bool) -> None:
-    """Raises PermissionDenied for a host that nobody allowed, or a folder where those are switched off."""
+    """Raises PermissionDenied for a host that is not allowed, or a folder where those are switched off."""
     if address.protocol == "file":
         if not local:
             raise _refused(tool, "repositories on this machine are switched off")

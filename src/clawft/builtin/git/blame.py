@@ -1,4 +1,4 @@
-"""Who wrote each line of a file."""
+"""The tool `blame`: who wrote each line of a file."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ _PAST_THE_END = re.compile(r"has only (\d+) lines?")
 class BlameLine(Struct, frozen=True):
     line_number: int
     commit_id: str
-    """All zeros: not committed yet."""
+    """All zeros for lines that are not committed."""
     author: str
     content: str
 
@@ -58,7 +58,7 @@ async def blame(
     wanted = words.revision(git.tool, "revision", revision) if revision else ""
     async with git.open(repo_path) as repo:
         if repo.place.bare:
-            wanted = wanted or "HEAD"  # there is no file as it is now
+            wanted = wanted or "HEAD"  # a bare repository has no current files
         if not wanted:
             await asyncio.to_thread(_check_folder, repo, file)
         commit = [await commit_of(repo, wanted)] if wanted else []
@@ -74,15 +74,15 @@ async def blame(
 
 
 def _check_folder(repo: Repo, file: str) -> None:
-    """Blame alone follows a link in the place of a folder: PermissionDenied if that leads outside."""
+    """Raises PermissionDenied if a link in the place of a folder leads outside: blame alone follows it."""
     workspace = Path(os.path.realpath(repo.git.ctx.workspace))
     folder = repo.place.top / Path(unescaped_name(file)).parent
     with suppress(ExecutionFailed), confined(workspace, str(folder.relative_to(workspace)), repo.tool):
-        pass  # what is not there, git tells better
+        pass  # for missing files git has the better error
 
 
 def parse_blame(said: bytes) -> list[BlameLine]:
-    """`git blame --porcelain`: what is known of a commit is told once, with its first line."""
+    """Parse `git blame --porcelain`, which describes a commit only with its first line."""
     authors: dict[bytes, str] = {}
     lines: list[BlameLine] = []
     commit, number = b"", 0
@@ -98,7 +98,7 @@ def parse_blame(said: bytes) -> list[BlameLine]:
 
 
 def _failed(tool: str, file: str, otherwise: Exception) -> Exception:
-    if "invalid object name" in str(otherwise):  # and then a line of whatever file that is
+    if "invalid object name" in str(otherwise):  # and then a line of any file
         return ExecutionFailed(f"{tool}: the file that blame.ignoreRevsFile names in .git/config is no list of commits")
     if "no such path" in str(otherwise) or "no file" in str(otherwise):
         return InvalidArguments(f"{tool}: git knows no file '{file}' there", hint="paths start at the repository's top")

@@ -1,4 +1,4 @@
-"""Branches, local and remote."""
+"""The tool `branch`: lists local and remote branches."""
 
 from typing import Annotated
 
@@ -44,7 +44,7 @@ async def branch(
 
 
 def parse_branches(said: bytes) -> tuple[list[str], str | None]:
-    """All names, and the one that is checked out. `origin/HEAD` is only another name for a branch of the remote."""
+    """All names, and the one that is checked out. `origin/HEAD` is left out, as it stands for another branch."""
     names: list[str] = []
     current = None
     for name, mark, alias in records(decoded(said).replace("\0\n", "\0"), FIELDS):

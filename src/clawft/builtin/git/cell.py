@@ -1,4 +1,4 @@
-"""The cell git runs in: what this kind of work in this repository needs, and no more.
+"""The sandbox of git: what this kind of work in this repository needs, and no more.
 
 | repository | reads | writes | network |
 |---|---|---|---|
@@ -6,10 +6,10 @@
 | not trusted, worked in | the same | the workspace | hosts of the manifest while it fetches or pushes |
 | trusted | all but secrets that are not git's | the workspace, caches, gpg's key ring | the same, for hooks too |
 
-The first of these starts nothing, goes nowhere and writes nothing anyhow, and is what agents do all day: with `auto` it
-is spared the cell, which takes longer than git does.
+The first kind starts nothing, connects nowhere and writes nothing anyway, and is what agents do all day: with `auto` it
+runs without a cell, whose start takes longer than git does.
 
-SSH knows no proxy. Where git has to speak it the network is open, and git was told the one host it goes to.
+SSH uses no proxy. Where git has to speak it the network is open, and git was told the one host it goes to.
 """
 
 import asyncio
@@ -28,33 +28,33 @@ from clawft.sandbox.cell import Cell
 
 KEYS = (".ssh",)
 CREDENTIALS = (*KEYS, ".git-credentials", ".netrc", ".config/git/credentials", ".config/gh")
-"""Below the home folder: what git, and the helpers a person gave it, show to the other side."""
+"""Below the home folder: credentials that git and its helpers use."""
 OWN_CONFIGURATION = (".gitconfig", ".config/git/config")
 KEY_RING = ".gnupg"
 OF_OTHERS = "/etc/ssh/ssh_config.d"
-"""Out of sight: in a namespace of users these belong to nobody, and ssh refuses to go on when it sees that."""
+"""Hidden: in a user namespace these files seem to belong to nobody, and ssh refuses to run then."""
 SSH, HTTPS = "ssh", "https"
 
 
 class CellSurroundings(Struct, frozen=True):
-    """What is around the runs of one call; looked up once."""
+    """What all cells of one call need; looked up once."""
 
     around: FoldersAround
     named: tuple[str, ...] = ()
-    """Paths in variables the user lets git have, such as the socket of an agent for keys."""
+    """Paths in variables the user lets git have, such as the socket of a key agent."""
 
 
 def surroundings_of(
     program: str, workspace: Path, settings: GitSettings, environ: Mapping[str, str] = os.environ
 ) -> CellSurroundings:
-    """Looks at files: for a thread."""
+    """Looks at files, so run it in a thread."""
     named = [environ[name].removeprefix("unix:path=") for name in settings.variables if name in environ]
     paths = tuple(os.path.realpath(path) for path in named if os.path.isabs(path) and os.path.exists(path))
     return CellSurroundings(around(workspace, [program], str(workspace), CACHES), paths)
 
 
 async def cell_now(surroundings: CellSurroundings, purpose: RunPurpose, settings: GitSettings) -> Cell | None:
-    """In a thread: what this machine has may have to be tried out first. Those who only look do not wait for that."""
+    """The cell, made in a thread, as sandbox means may have to be tried out; None where none is needed."""
     return None if _is_spared(purpose, settings) else await asyncio.to_thread(cell_of, surroundings, purpose, settings)
 
 
@@ -63,7 +63,7 @@ def _is_spared(purpose: RunPurpose, settings: GitSettings) -> bool:
 
 
 def cell_of(surroundings: CellSurroundings, purpose: RunPurpose, settings: GitSettings) -> Cell | None:
-    """None: the user wants none, or there is nothing to hold."""
+    """The cell; None if the user wants none, or the work needs none."""
     if _is_spared(purpose, settings):
         return None
     open_to_user = purpose.trusted and settings.sandbox != "strict"
@@ -79,7 +79,7 @@ def cell_of(surroundings: CellSurroundings, purpose: RunPurpose, settings: GitSe
 
 
 def _open(surroundings: CellSurroundings) -> Bounds:
-    """As the user knows git, but without secrets that are none of its business."""
+    """The bounds in a trusted repository: like for the user, but without secrets that git does not need."""
     home = surroundings.around.home
     rules = [PathRule(f"{home}/{name}", "read") for name in CREDENTIALS]
     rules += [PathRule(f"{home}/{KEY_RING}", "write"), PathRule(f"/run/user/{os.getuid()}/gnupg", "read")]
@@ -97,7 +97,7 @@ def _rules(known: FoldersAround, purpose: RunPurpose) -> list[PathRule]:
         PathRule(OF_OTHERS, "hide"),
     ]
     if is_within(known.state, known.workspace):
-        rules.append(PathRule(known.state, "hide"))  # a workspace that is a whole home has our own folder in it
+        rules.append(PathRule(known.state, "hide"))  # a workspace that is a whole home contains our own folder
     if purpose.users_own:
         rules += [PathRule(f"{known.home}/{name}", "read") for name in OWN_CONFIGURATION]
     if SSH in purpose.protocols:

@@ -1,4 +1,4 @@
-"""Get a repository from elsewhere."""
+"""The tool `clone`."""
 
 import asyncio
 import os
@@ -67,10 +67,10 @@ class _Target(Struct, frozen=True):
 
 
 async def _clone(git: Git, address: RemoteAddress, args: list[str], *, trusted: bool) -> None:
-    """Into a draft, so that the target appears when it is complete, or not at all."""
+    """Clone into a temporary folder, so that the target appears complete or not at all."""
     how = [] if trusted else ["--template="]
     if address.protocol == "file":
-        how.append("--no-local")  # copying files would bring along links and whatever else lies there
+        how.append("--no-local")  # copying files would also copy links and other things that lie there
     git_program = await asyncio.to_thread(program)
     known = await asyncio.to_thread(surroundings_of, git_program.brief[0], git.ctx.workspace, git.settings)
     purpose = RunPurpose(trusted, write=True, protocols=[address.protocol])
@@ -99,7 +99,7 @@ def local_source(git: Git, address: RemoteAddress, base: Path | None = None) -> 
 
 
 def _vacant(git: Git, path: str) -> _Target:
-    """Where the clone will be. ExecutionFailed if there is something already."""
+    """The place of the clone. Raises ExecutionFailed if it is taken."""
     workspace = git.ctx.workspace
     check_path(git.settings.manifest(), git.tool, workspace.resolve(), places(workspace))
     target = target_of(git, path)
@@ -109,12 +109,12 @@ def _vacant(git: Git, path: str) -> _Target:
 
 
 def target_of(git: Git, path: str, name: str = "target_path") -> Path:
-    """Where `path` leads; parents may be missing, links may not lead out."""
+    """The real path of the target; parents may be missing, links may not lead out."""
     try:
         with confined(git.ctx.workspace, path, git.tool) as found:
             path = found.relative
     except ExecutionFailed:
-        pass  # on the way something is missing: it will be made
+        pass  # a folder on the way is missing, and will be made
     workspace = git.ctx.workspace.resolve()
     target = Path(os.path.realpath(workspace / words.path(git.tool, name, words.word(git.tool, name, path))))
     refuse_steering_folder(git.tool, os.path.relpath(target, workspace))
@@ -129,6 +129,6 @@ def _put(git: Git, draft: Path, path: str) -> str:
 
 
 def _remove(draft: Path) -> None:
-    from clawft.sandbox.removal import remove  # only where something was cloned
+    from clawft.sandbox.removal import remove  # only after a clone
 
     remove(draft)

@@ -1,4 +1,4 @@
-"""Make a commit."""
+"""The tool `commit`."""
 
 from typing import Annotated
 
@@ -22,7 +22,7 @@ class CommitResult(Struct, frozen=True, omit_defaults=True):
     oid: str
     message: str
     embedded: list[str] = []
-    """Repositories in this one that are new in it: of each only the commit it is at, and none of its files."""
+    """New repositories inside this one: only the commit each is at is committed, and none of its files."""
 
     def text(self) -> str:
         head = f"{self.oid[:12]} {self.message.partition(chr(10))[0]}"
@@ -56,7 +56,7 @@ async def commit(
 
 
 async def _commit_apart(repo: Repo, message: str, who: dict[str, str], staged: Staged) -> CommitResult:
-    """What was staged besides stays staged. Not of a merge and its like: half of one is none."""
+    """Commit these paths and keep others staged. Refused during a merge and the like, which cannot be split."""
     check_resolved(repo.tool, staged.others)
     await check_finished(repo)
     async with index_of(repo, staged.paths) as index:

@@ -1,4 +1,4 @@
-"""What a merge could not decide."""
+"""The tool `conflicts`: the files a merge could not decide, with their versions."""
 
 import asyncio
 from typing import Annotated
@@ -25,7 +25,7 @@ class Side(Struct, frozen=True, omit_defaults=True):
 class Conflict(Struct, frozen=True, omit_defaults=True):
     path: str
     base: Side | None = None
-    """None: the file was not there."""
+    """None if the file did not exist."""
     ours: Side | None = None
     theirs: Side | None = None
 
@@ -39,7 +39,7 @@ class Conflict(Struct, frozen=True, omit_defaults=True):
 class ConflictsResult(Struct, frozen=True, omit_defaults=True):
     result: list[Conflict]
     state: str | None = None
-    """What is going on: merge, rebase, cherry-pick, revert or nothing."""
+    """What is under way: merge, rebase, cherry-pick, revert or nothing."""
     next_cursor: NextCursor = None
 
     def text(self) -> str:
@@ -71,7 +71,7 @@ async def conflicts(
 
 
 def parse_unmerged(said: bytes) -> list[Conflict]:
-    """`mode id stage\\tpath`, one for each version there is."""
+    """Parse records `mode id stage\\tpath`, one for each version of a file."""
     sides: dict[str, dict[str, Side]] = {}
     for record in filter(None, said.split(b"\0")):
         head, _, path = record.partition(b"\t")
@@ -85,7 +85,7 @@ async def _filled(repo: Repo, found: list[Conflict]) -> list[Conflict]:
         if side is None:
             return None
         said = await repo.attempt("cat-file", "blob", side.oid)
-        if said.code != 0 or b"\0" in said.out:  # a submodule, or binary
+        if said.code != 0 or b"\0" in said.out:  # a submodule, or a binary file
             return side
         return Side(side.oid, side.mode, shorten(decoded(said.out), BOUNDS.side_chars))
 

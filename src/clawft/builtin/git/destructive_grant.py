@@ -1,4 +1,4 @@
-"""What can take commits from others, or work from the user, and so needs a word of theirs: once, or for good."""
+"""Asks the user before commits of others, or the user's own work, can be lost: once, unless the settings grant it."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ Destructive = Literal["push", "force"]
 
 
 async def ensure_granted(git: Git, what: Destructive, doing: str) -> None:
-    """Go on if the settings grant it, or the person allows this one time; PermissionDenied otherwise."""
+    """Go on if the settings grant it, or the person allows it this once; PermissionDenied otherwise."""
     if what in git.settings.granted:
         return
     message = f"git {git.tool} {doing}. Do it this once?"

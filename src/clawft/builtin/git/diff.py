@@ -1,4 +1,4 @@
-"""Differences between commits, the index and the work tree."""
+"""The tool `diff`: differences between commits, the index and the work tree."""
 
 import os
 import re
@@ -50,7 +50,7 @@ class DiffEntry(Struct, frozen=True, omit_defaults=True):
     new_file: str | None = None
     binary: bool = False
     hunks: list[Hunk] = []
-    """A file with many comes again on the next page, with the rest of them."""
+    """If they do not fit, the file comes again on the next page, with the rest of them."""
 
 
 class DiffResult(Struct, frozen=True, omit_defaults=True):
@@ -66,7 +66,7 @@ class DiffResult(Struct, frozen=True, omit_defaults=True):
 
 
 class DiffPage(Struct, frozen=True):
-    """Which page is asked for; without `context` only names and counts."""
+    """The page that is asked for; without `context` only names and counts."""
 
     context: int | None
     start: DiffStart
@@ -115,7 +115,7 @@ async def _changed(repo: Repo, ends: list[str], scope: Scope, where: Sequence[st
 async def changes(
     repo: Repo, options: list[str], ends: Sequence[str], where: Sequence[str], wanted: DiffPage
 ) -> DiffResult:
-    """One page of what `git diff` says."""
+    """One page of the output of `git diff`."""
     start = wanted.start
     read = DiffReading(DiffSlice(wanted.context, start.skip, wanted.limit, 0 if start.totals else BOUNDS.counts_bytes))
     submodules = [] if repo.trusted else ["--ignore-submodules=dirty"]
@@ -144,7 +144,7 @@ def _gone(tool: str) -> InvalidArguments:
 
 
 def _result(read: DiffReading, totals: DiffTotals) -> DiffResult:
-    """It is cut between pieces of hunks."""
+    """The page, which ends between pieces of hunks."""
     units = [(read.files[unit.file], unit.piece) for unit in read.units]
     count = fitting([_unit(*unit) for unit in units], read.wanted.limit)
     after = read.units[count] if count < len(units) else read.after
@@ -177,7 +177,7 @@ def _unit(changed: FileDiff, piece: Hunk | None) -> DiffEntry:
 
 
 def _grouped(units: Sequence[tuple[FileDiff, Hunk | None]]) -> list[DiffEntry]:
-    """Pieces of one file back together."""
+    """Entries with the pieces of each file together."""
     entries: list[DiffEntry] = []
     last: FileDiff | None = None
     for changed, piece in units:

@@ -1,4 +1,4 @@
-"""Where a page of a diff begins, and what the first one found out of the whole, so that no other need read it. Pure."""
+"""The cursor of a diff: where a page begins, and the totals, so that only the first page counts them. Pure."""
 
 import re
 from typing import Annotated
@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.git.page import no_cursor
 
 LONGEST = 16 * 1024
-"""Of a name of 4096 bytes, each spelled with three letters, and four numbers."""
+"""Room for a name of 4096 bytes, each spelled with three letters, and four numbers."""
 _CURSOR = re.compile(r"(\d{1,9}):(\d{1,18}):(\d{1,18}):(\d{1,18}):([!-~]+)", re.ASCII)
 
 DiffCursor = Annotated[str, Meta(max_length=LONGEST, description="next_cursor of the page before")]
@@ -22,7 +22,7 @@ class DiffTotals(Struct, frozen=True):
 
 
 class DiffStart(Struct, frozen=True):
-    """A page begins at this file, so many pieces from there; the first page has no name and no totals."""
+    """A page begins so many pieces behind the start of this file; the first page has no name and no totals."""
 
     name: bytes = b""
     skip: int = 0

@@ -1,4 +1,4 @@
-"""What git says when it fails, as an error that names the reason and what to do next."""
+"""Turns messages of a failed git into errors that name the reason and what to do next."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from clawft.errors import ExecutionFailed
 
 
 class KnownFailure(Struct, frozen=True):
-    """If git's words match `pattern`, this is what happened. `{0}` in the message is the first group."""
+    """What happened if git's message matches `pattern`. `{0}` in the message is the first group."""
 
     pattern: str
     message: str
@@ -20,7 +20,7 @@ class KnownFailure(Struct, frozen=True):
 
 
 _LIST = "$LIST"
-"""Stands for the place of the user's list of trusted folders."""
+"""Replaced by the path of the user's list of trusted folders."""
 _UNSEEN = "git does not see '{0}' where it runs"
 _OTHERS = "its cell keeps secrets from it (git.sandbox); name the other paths"
 
@@ -118,12 +118,12 @@ def failed(tool: str, said: GitOutput) -> ExecutionFailed:
 
 
 def unseen(tool: str, path: str) -> ExecutionFailed:
-    """The error for a file that is there, and not where git runs."""
+    """The error for a file that exists, but is hidden from git."""
     return ExecutionFailed(f"{tool}: {_UNSEEN.format(path)}", hint=_OTHERS)
 
 
 def _own_words(err: str) -> str:
-    """The lines that say why; progress and advice are left out."""
+    """The lines that name the reason, without progress and advice."""
     lines = [line.strip() for line in err.replace("\r", "\n").split("\n")]
     telling = [line for line in lines if line.startswith(("fatal:", "error:"))] or [line for line in lines if line]
     told = "; ".join(re.sub(r"^(?:fatal|error): ", "", line) for line in telling[:5])

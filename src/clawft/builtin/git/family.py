@@ -1,4 +1,4 @@
-"""The tools of the family, in the order they are listed. To add one: a file with its recipe, and a row here."""
+"""Lists the tools of the git family in their order. To add one: a file with its recipe, and a row here."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,8 @@
-"""What a repository's own configuration would make git start, and what we do about each of it.
+"""Disarms the configuration of an untrusted repository, which could make git start programs.
 
-A repository that nobody approved keeps its configuration, but not the programs in it: fixed keys are set to something
-harmless on every run, those with a name of the repository's own choosing are looked up and set by that name, and what
-cannot be made harmless is refused, by name.
+The configuration stays in force, but not the programs in it: fixed keys are overridden on every run, keys with a name
+of the repository's own choosing are looked up and overridden by that name, and keys that cannot be made harmless are
+refused by name.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -55,13 +55,13 @@ FIXED: Mapping[str, str] = {
     "tag.forceSignAnnotated": "false",
     "tag.gpgSign": "false",
 }
-"""Set in every repository that is not trusted: what starts programs, how many it starts, what never ends."""
+"""Overrides in every untrusted repository, for keys that start programs, set how many, or make git hang."""
 
 MAX_OVERRIDDEN_BYTES = 64 * 1024
-"""Of names of keys that are set to something harmless: they travel in the environment, which has little room."""
+"""Size of the names of overridden keys: they are passed in the environment, which has little room."""
 
 NEVER = "$^"
-"""A pattern that matches nothing. Others can be written so that reading them takes all memory there is."""
+"""A pattern that matches nothing. Others can take all memory when they are compiled."""
 
 BY_NAME: Mapping[str, str] = {
     "filter.*.clean": "",
@@ -75,7 +75,7 @@ BY_NAME: Mapping[str, str] = {
     "credential.*.helper": "",
     "core.excludesfile": "/dev/null",
 }
-"""Set wherever the repository has such a key."""
+"""Overrides for such keys wherever the repository sets them."""
 
 REFUSED: Mapping[str, GitWork] = {
     "include.path": GitWork.LOOK,
@@ -100,20 +100,20 @@ REFUSED: Mapping[str, GitWork] = {
     "pull.octopus": GitWork.MERGE,
     "pull.twohead": GitWork.MERGE,
 }
-"""Cannot be made harmless: refused when this kind of work is done; LOOK means always."""
+"""Keys that cannot be made harmless, and the work that is refused then; LOOK means any."""
 
 HARMLESS = frozenset({"http.postbuffer", "http.version", "http.lowspeedlimit", "http.lowspeedtime"})
 
 
 class ConfigFindings(Struct, frozen=True):
-    """Keys of a repository's own configuration that matter."""
+    """The dangerous keys in a repository's own configuration."""
 
     overridden: Mapping[str, str]
     refused: Mapping[str, GitWork]
 
 
 def read_listing(listing: bytes) -> list[str]:
-    """Keys that the repository itself sets, from `git config --list -z --show-scope`."""
+    """The keys that the repository itself sets, from `git config --list -z --show-scope`."""
     words = listing.decode("utf-8", "surrogateescape").split("\0")
     pairs = zip(words[::2], words[1::2], strict=False)
     return [entry.partition("\n")[0] for scope, entry in pairs if scope in OWN_SCOPES]
@@ -132,14 +132,14 @@ def find(keys: Iterable[str]) -> ConfigFindings:
 
 
 def forms(key: str) -> tuple[str, ...]:
-    """The spellings of a key in our tables: as it is, with any name in the middle, anything of its section."""
+    """The spellings under which our tables may list a key: itself, with any middle name, or its whole section."""
     section, _, rest = key.partition(".")
     name = rest.rpartition(".")[2]
     return key, f"{section}.*.{name}", f"{section}.*"
 
 
 def check(tool: str, findings: ConfigFindings, work: GitWork) -> None:
-    """Raise for what this work would start."""
+    """Raises PermissionDenied for keys that would take effect in this work."""
     dangerous = [key for key, when in findings.refused.items() if when == GitWork.LOOK or when in work]
     if dangerous:
         raise untrusted(tool, f"its configuration has {_named(dangerous)}, which can start programs or lead elsewhere")

@@ -1,4 +1,4 @@
-"""One hunk of a patch: its lines as they come, and where it is long, pieces that say the same. Pure."""
+"""Splits long hunks of a patch into equivalent pieces. Pure."""
 
 from collections.abc import Iterable, Iterator
 
@@ -14,18 +14,18 @@ class Hunk(Struct, frozen=True):
     new_lines: int
     heading: str
     lines: list[str]
-    """Each begins with ` `, `-`, `+`, or with `\\` for a note of git's."""
+    """Each begins with ` `, `-` or `+`, or with `\\` for a note of git."""
 
 
 class HunkPieces:
-    """Takes the lines of a hunk; gives a piece of it whenever there is enough for one."""
+    """Takes the lines of a hunk; gives a piece whenever enough lines have come."""
 
     def __init__(self, hunk: Hunk, most: int = BOUNDS.piece_bytes) -> None:
         self._hunk, self._most = hunk, most
         self._old, self._new, self._size = hunk.old_start, hunk.new_start, 0
         self._part: list[str] = []
         self._tells_all = not (hunk.old_lines and hunk.new_lines)
-        """Each piece tells of a change of line ends by itself: there is none where lines only come, or only go."""
+        """Whether pieces handle changed line ends by themselves: there are none where lines only come, or only go."""
 
     def add(self, line: str) -> Hunk | None:
         done = self._cut() if self._part and self._size + len(line) > self._most else None
@@ -51,10 +51,10 @@ class HunkPieces:
 
 
 def without_ends(lines: list[str]) -> list[str]:
-    """Without carriage returns, if every line that has an end has one: so no change is about them."""
+    """The lines without carriage returns, if all lines with an end have one, so that no change is about these."""
     if not any(line.endswith("\r") for line in lines[:3]):
         return lines
-    noted = [*(line.startswith("\\") for line in lines[1:]), False]  # a note says that the line before has no end
+    noted = [*(line.startswith("\\") for line in lines[1:]), False]  # a note says that the line before has no line end
     ended = [not (note or line.startswith("\\")) for line, note in zip(lines, noted, strict=False)]
     if not all(line.endswith("\r") for line, end in zip(lines, ended, strict=True) if end):
         return lines
@@ -62,7 +62,7 @@ def without_ends(lines: list[str]) -> list[str]:
 
 
 def pieces(hunk: Hunk, lines: Iterable[str], most: int = BOUNDS.piece_bytes) -> Iterator[Hunk]:
-    """A hunk with these lines. A long one in several that say the same, each with its true line numbers."""
+    """The hunk, or if it is long several that say the same, each with its true line numbers."""
     whole = HunkPieces(hunk, most)
     for line in lines:
         if (piece := whole.add(line)) is not None:

@@ -1,4 +1,4 @@
-"""Who commits: as the call says, else the environment, else the configuration; never a guess."""
+"""Finds the author and committer: from the call, the environment, or the configuration; never by a guess."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -16,7 +16,7 @@ AuthorEmail = Annotated[str, Meta(description="else GIT_AUTHOR_EMAIL, else user.
 
 
 class IdentitySources(Struct, frozen=True):
-    """Three places to look, the nearest first."""
+    """The three sources, the first one winning."""
 
     given: Mapping[str, str]
     environ: Mapping[str, str]
@@ -24,7 +24,7 @@ class IdentitySources(Struct, frozen=True):
 
 
 async def identity(repo: Repo, author_name: str = "", author_email: str = "") -> dict[str, str]:
-    """The four variables git reads. ExecutionFailed if there is nobody to name."""
+    """The four variables git reads. Raises ExecutionFailed if a name is missing."""
     given = {"name": author_name, "email": author_email}
     given = {part: words.person(repo.tool, f"author_{part}", value) for part, value in given.items() if value}
     found = await _look(repo, given)
@@ -37,7 +37,7 @@ async def identity(repo: Repo, author_name: str = "", author_email: str = "") ->
 
 
 async def own_identity(repo: Repo) -> dict[str, str]:
-    """For what takes no author. ExecutionFailed if git knows nobody."""
+    """The variables for a command without an author parameter. Raises ExecutionFailed if git knows nobody."""
     found = await _look(repo, {})
     if missing := _missing(found, "user."):
         raise ExecutionFailed(
@@ -48,7 +48,7 @@ async def own_identity(repo: Repo) -> dict[str, str]:
 
 
 async def identity_if_any(repo: Repo) -> dict[str, str]:
-    """For what git does without knowing anybody."""
+    """The variables as far as known, for a command that git can run without them."""
     return {variable: value for variable, value in (await _look(repo, {})).items() if value}
 
 
@@ -63,7 +63,7 @@ def _missing(found: Mapping[str, str], kind: str) -> str:
 
 
 def resolve(sources: IdentitySources) -> dict[str, str]:
-    """A committer who is not named elsewhere is the author."""
+    """The four variables; a committer that is not named is the author."""
     found: dict[str, str] = {}
     for part in ("name", "email"):
         own = sources.config.get(f"user.{part}", "")
@@ -74,6 +74,6 @@ def resolve(sources: IdentitySources) -> dict[str, str]:
 
 
 def parse(said: bytes) -> dict[str, str]:
-    """`key\\nvalue\\0`; the last one wins, as it does for git."""
+    """Parse `key\\nvalue\\0`; the last value wins, as in git."""
     pairs = (record.partition("\n") for record in decoded(said).split("\0") if record)
     return {key: value for key, _, value in pairs}

@@ -1,4 +1,4 @@
-"""Commits, newest first."""
+"""The tool `log`: commits, newest first."""
 
 import re
 from typing import Annotated
@@ -17,10 +17,10 @@ from clawft.provider.keeps import FIRST
 
 UNKNOWN = "unknown"
 FORMAT = "--format=tformat:%H%x00%an%x00%ae%x00%at%x00%P%x00%B"
-"""Six fields. A message ends at its first null byte, so none of them can hold one."""
+"""Six fields. A message ends at its first null byte, so no field holds one."""
 FIELDS = 6
 MOST_TIPS = 20
-"""A cursor keeps the commits a listing started from, so that new ones do not shift it; no more than these."""
+"""Start commits in a cursor, which keep new commits from shifting a listing."""
 
 _CURSOR = re.compile(r"(?P<skip>\d{1,12}):(?P<tips>\^?[0-9a-f]{40,64}(?:,\^?[0-9a-f]{40,64})*)")
 
@@ -66,14 +66,14 @@ async def log(
 
 
 async def _check_commits(repo: Repo, revision: str) -> None:
-    """Git lists nothing of a folder or a file, and finds that well. A range may well be empty."""
+    """Raises InvalidArguments for a folder or file, for which git silently lists nothing. A range may be empty."""
     thing = await repo.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", revision)
     if thing.code == 0 and await try_commit(repo, revision) is None:
         raise InvalidArguments(f"{repo.tool}: '{revision}' is no commit", hint="'path' is for files and folders")
 
 
 async def read_log(repo: Repo, tips: list[str], where: list[str], skip: int, count: int) -> list[LogEntry]:
-    """Nothing before the first commit."""
+    """The commits; none before the first commit."""
     args = ("log", "-z", FORMAT, "--no-show-signature", "--no-color", "--no-mailmap", f"--skip={skip}", f"-n{count}")
     said = await repo.attempt(
         "--literal-pathspecs", *args, "--end-of-options", *tips, "--", *map(unescaped_name, where)
@@ -95,7 +95,7 @@ def _entry(oid: str, author: str, email: str, when: str, parents: str, message: 
 
 
 async def head_of(repo: Repo) -> str | None:
-    """The id of the commit that is checked out; None before the first. Raises ExecutionFailed if that is gone."""
+    """The id of the checked out commit; None before the first. Raises ExecutionFailed if it is missing."""
     found = await try_commit(repo, "HEAD")
     if found is None and not await _is_unborn(repo):
         await _check_readable(repo)
@@ -106,14 +106,14 @@ async def head_of(repo: Repo) -> str | None:
 
 
 async def _check_readable(repo: Repo) -> None:
-    """Raises ExecutionFailed if it takes another git to read anything of it."""
+    """Raises ExecutionFailed if the repository needs a newer git."""
     said = await repo.attempt("rev-parse", "--git-dir")
     if "repository extension" in said.err:
         repo.check(said)
 
 
 async def _is_unborn(repo: Repo) -> bool:
-    """Whether HEAD names a branch that is still to come, and not one whose commit cannot be read."""
+    """Whether HEAD names a branch without commits, and not one whose commit cannot be read."""
     if (await repo.attempt("symbolic-ref", "--quiet", "HEAD")).code != 0:
         return False
     return (await repo.attempt("rev-parse", "--verify", "--quiet", "HEAD")).code != 0
@@ -136,7 +136,7 @@ async def commit_of(repo: Repo, revision: str) -> str:
 
 
 async def empty_tree(repo: Repo) -> str:
-    """What there was before the first commit, whatever hash the repository uses."""
+    """The id of the empty tree, by the hash of this repository."""
     return (await repo.ask("hash-object", "-t", "tree", "--stdin", stdin=b"")).decode().strip()
 
 

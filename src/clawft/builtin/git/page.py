@@ -1,4 +1,4 @@
-"""Long results in pages: bounded in items and in bytes, with a cursor for the rest. Pure."""
+"""Cuts long results into pages, bounded in items and bytes, with a cursor for the next. Pure."""
 
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -19,7 +19,7 @@ NextCursor = Annotated[str | None, Meta(description="there is more: call again w
 
 
 def offset_of(tool: str, cursor: str) -> int:
-    """Where a page begins; the first has no cursor."""
+    """Where the page begins; without a cursor at the start."""
     if not cursor:
         return 0
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
@@ -32,7 +32,7 @@ def no_cursor(tool: str, cursor: str) -> InvalidArguments:
 
 
 def fitting(items: Sequence[T], limit: int, room: int = BOUNDS.page_bytes) -> int:
-    """How many of the first items make one page: at least one, if there is one."""
+    """How many of the first items make one page: at least one, if there is any."""
     count = 0
     for item in islice(items, limit):
         room -= len(msgspec.json.encode(item)) + 1
@@ -48,7 +48,7 @@ def page(items: Sequence[T], offset: int, limit: int) -> tuple[list[T], str | No
 
 
 def page_of(items: Sequence[S], tell: Callable[[S], T], offset: int, limit: int) -> tuple[list[T], str | None]:
-    """One page of what is told of each item, and the cursor of the next. No more is made: there may be a million."""
+    """One page of `tell(item)`, and the cursor of the next; computed for this page only, of perhaps a million items."""
     rest = [tell(item) for item in items[offset : offset + limit]]
     count = fitting(rest, limit)
     end = offset + count
@@ -56,17 +56,17 @@ def page_of(items: Sequence[S], tell: Callable[[S], T], offset: int, limit: int)
 
 
 def shorten(line: str, most: int = BOUNDS.line_chars) -> str:
-    """A line that says so if it was cut."""
+    """The line, cut if it is long, with a note about that."""
     return line if len(line) <= most else f"{line[:most]} [… {len(line) - most} more characters]"
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """`1 commit`, `2 commits`."""
+    """A number with its noun: `1 commit`, `2 commits`."""
     return f"{number} {one if number == 1 else many or f'{one}s'}"
 
 
 def lines_of(head: str, lines: Sequence[str], next_cursor: str | None) -> str:
-    """The short text beside a structured result."""
+    """The short text for a structured result."""
     shown = [head, *lines[: BOUNDS.shown_lines]]
     if len(lines) > BOUNDS.shown_lines:
         shown.append(f"… {len(lines) - BOUNDS.shown_lines} more in the structured result")

@@ -1,8 +1,8 @@
-"""Reading what `git diff --raw -z --patch` prints, as it comes: files from its raw part, lines from its patch. Pure.
+"""Parses the output of `git diff --raw -z --patch` while it comes: files from its raw part, lines from its patch. Pure.
 
 Names come from the raw part, which never quotes; the patch only adds hunks, section by section in the same order. A
-commit of a few kilobytes can have a patch of millions of lines. So nothing is kept but what one page has room for, and
-when the page is full, and what else there is has become long, git need not go on.
+commit of a few kilobytes can have a patch of millions of lines. So only one page is kept, and git is stopped when the
+page is full and the rest has become long.
 """
 
 import re
@@ -26,18 +26,18 @@ STATUS = {
     "U": "Unmerged",
 }
 SECTIONS = {"U": 0, "T": 2}
-"""A change of type is told as a deletion and an addition; of what is unmerged there is nothing to tell."""
+"""Sections of a file in the patch: two for a change of type, a deletion and an addition; none if it is unmerged."""
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)", re.DOTALL)
 
 
 class FileDiff(Struct):
-    """One file that differs. Its counts come when its part of the patch is read."""
+    """A file that differs. Its counts are set when its part of the patch is read."""
 
     status: str
     old_file: str | None
     new_file: str | None
     name: bytes
-    """As git has it."""
+    """The bytes git has."""
     first: int = 0
     """The number of its first unit."""
     additions: int = 0
@@ -46,17 +46,17 @@ class FileDiff(Struct):
 
 
 class DiffSlice(Struct, frozen=True):
-    """Which part of a long list of pieces of hunks; without `context`, of files alone."""
+    """Which part of all pieces of hunks is wanted; without `context`, of files only."""
 
     context: int | None
     skip: int
     limit: int
     counts_bytes: int
-    """What git may print, where only the counts of the rest are still to come."""
+    """How much of git's output is read only to count the rest."""
 
 
 class DiffUnit(Struct, frozen=True):
-    """What pages are made of: a piece of a file's hunks, or a file that has none to show."""
+    """An item of a page: a piece of a file's hunks, or a file that has none to show."""
 
     file: int
     number: int
@@ -64,18 +64,18 @@ class DiffUnit(Struct, frozen=True):
 
 
 class DiffReading:
-    """The units of one page, and what is known of the whole."""
+    """The units of one page, and the totals."""
 
     def __init__(self, wanted: DiffSlice, room: int = BOUNDS.page_bytes) -> None:
         self.wanted = wanted
         self.files: list[FileDiff] = []
-        """The first of them; there are no units of others on this page."""
+        """The first files; units of others are not on this page."""
         self.units: list[DiffUnit] = []
         self.sections = bytearray()
-        """Of each file there is: how many it has in the patch."""
+        """For each file, how many sections it has in the patch."""
         self.additions = self.deletions = 0
         self.after: DiffUnit | None = None
-        """The first that this page has no room for."""
+        """The first unit that does not fit on the page."""
         self._room = room
         self._raw: _RawPart | None = _RawPart(self)
         self._lines = _Lines()
@@ -83,7 +83,7 @@ class DiffReading:
         self._bytes = 0
 
     def feed(self, data: bytes) -> bool:
-        """What git said next. True: that is enough."""
+        """Take the next output of git; True if no more is needed."""
         self._bytes += len(data)
         if self._raw is not None:
             rest = self._raw.feed(data)
@@ -95,11 +95,11 @@ class DiffReading:
         return self._bytes > self.wanted.counts_bytes and self._is_complete()
 
     def _is_complete(self) -> bool:
-        """Whether all of the page was heard, what is told of its last file included."""
+        """Whether the page is complete, with the counts of its last file."""
         return self.after is not None and self._patch.is_past(self.units[-1].file)
 
     def end(self) -> None:
-        """Git has said all there is."""
+        """The output of git has ended."""
         for line in self._lines.end():
             self._patch.take(line)
         self._patch.end()
@@ -114,19 +114,19 @@ class DiffReading:
         self._room -= 0 if unit.piece is None else sum(map(len, unit.piece.lines))
 
     def most_files(self) -> int:
-        """Each file has a unit at least, so no page tells of more of them."""
+        """The most files a page can have, as each has one unit or more."""
         return self.wanted.skip + self.wanted.limit + 1
 
     def start_of(self, unit: DiffUnit) -> tuple[bytes, int]:
-        """Where a page that begins with this unit begins: a file by its name, and how many units from there."""
+        """The start of a page that begins with this unit: a file's name, and how many units from there."""
         file = unit.file
-        while file and self.files[file - 1].name == self.files[file].name:  # one with conflicts stands there twice
+        while file and self.files[file - 1].name == self.files[file].name:  # a file with conflicts is listed twice
             file -= 1
         return self.files[file].name, unit.number - self.files[file].first
 
 
 class _RawPart:
-    """`:100644 100644 <id> <id> R086`, then one name or two, with a null byte behind each; another one at the end."""
+    """Parses `:100644 100644 <id> <id> R086`, then one or two names, each with a null byte; another null ends all."""
 
     def __init__(self, shown: DiffReading) -> None:
         self._shown = shown
@@ -135,7 +135,7 @@ class _RawPart:
         self._names: list[bytes] = []
 
     def feed(self, data: bytes) -> bytes | None:
-        """What comes after it, once it is over."""
+        """The data behind the raw part, once that is over."""
         words = (self._held + data).split(b"\0")
         self._held = words.pop()
         for at, word in enumerate(words):
@@ -166,16 +166,16 @@ class _RawPart:
 
 
 class _PatchPart:
-    """Section by section; sections behind the files that are kept are only counted."""
+    """Parses the patch section by section; sections of files that are not kept are only counted."""
 
     def __init__(self, shown: DiffReading) -> None:
         self._shown = shown
         self._file = -1
         self._sections = 0
-        """Of this file that are still to come."""
+        """Sections of this file that are still to come."""
         self._units = 0
         self._own_units = 0
-        """Of this file, as are the counts."""
+        """Units of this file; the counts are of this file, too."""
         self._added = self._deleted = 0
         self._binary = False
         self._left = self._right = 0
@@ -198,7 +198,7 @@ class _PatchPart:
             self._binary = True
 
     def end(self) -> None:
-        """Files of which there is nothing to tell have no section."""
+        """Finish the remaining files, which have no section."""
         self._end_hunk()
         self._end_file()
         while self._file + 1 < len(self._shown.sections):
@@ -250,7 +250,7 @@ class _PatchPart:
             self._hunk = HunkPieces(empty)
 
     def _take_content(self, line: bytes) -> None:
-        """Lines of a hunk are counted, so none of them is taken for something else."""
+        """The lines of a hunk are counted, so that none of them is taken for a header."""
         sign = line[:1]
         if sign == b"-":
             self._left -= 1
@@ -277,7 +277,7 @@ class _PatchPart:
 
 
 class _Lines:
-    """Lines out of what comes in parts, without their ends. Of one that has no end, no more than the bound is kept."""
+    """Splits data into lines without their ends, keeping only a bounded part of a line that is too long."""
 
     def __init__(self) -> None:
         self._held = bytearray()

@@ -1,4 +1,4 @@
-"""Which git is run, and with which environment."""
+"""The git program to run, and its environment."""
 
 import os
 import re
@@ -16,9 +16,9 @@ from clawft.provider.manifest import check_variable
 from clawft.sandbox.probe import leash, outside_workspace, which
 
 OLDEST = (2, 31)
-"""Older ones do not read configuration from the environment, so nothing could be made harmless."""
+"""Older versions read no configuration from the environment, so nothing could be overridden."""
 NO_PROTOCOL = "none"
-"""Git may use the protocols named in GIT_ALLOW_PROTOCOL only, and there is none of this name."""
+"""A value for GIT_ALLOW_PROTOCOL that allows none, as there is no protocol of this name."""
 
 _VERSION = re.compile(r"git version (\d+)\.(\d+)")
 
@@ -42,8 +42,9 @@ UNTRUSTED: Mapping[str, str] = {
     "SSH_ASKPASS": "",
     "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
 }
-"""Nothing of the user's own either: a program in their configuration is theirs, but the repository would choose when it
-runs, and on what."""
+"""Also ignores the user's own configuration: its programs are the user's, but the repository would decide when they
+run, and on what.
+"""
 SHAPE: Mapping[str, str] = {
     "color.ui": "false",
     "core.quotePath": "false",
@@ -53,11 +54,11 @@ SHAPE: Mapping[str, str] = {
     "i18n.logOutputEncoding": "UTF-8",
     "maintenance.auto": "false",
 }
-"""Configuration that would change what we read, or leave something running when git has ended."""
+"""Overrides configuration that changes the output we parse, or leaves processes running after git."""
 
 
 class GitProgram(Struct, frozen=True):
-    """How git is started: `brief` where it only reads, of its own will and for a moment; else `tied` to our life."""
+    """How git is started: `brief` for short runs that only read; else `tied`, so that it ends with us."""
 
     brief: tuple[str, ...]
     tied: tuple[str, ...]
@@ -65,7 +66,7 @@ class GitProgram(Struct, frozen=True):
 
 @cache
 def program() -> GitProgram:
-    """Blocks for a moment the first time; ExecutionFailed if there is no git to use."""
+    """The git program. Blocks for a moment the first time; raises ExecutionFailed if git is missing or too old."""
     clear = clear_environment()
     found = which("git", clear["PATH"].split(os.pathsep))
     if found is None:
@@ -89,7 +90,7 @@ def environment(
     extra: Mapping[str, str] | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> dict[str, str]:
-    """Everything git gets to see. `extra` and the configuration win over what comes from outside."""
+    """The complete environment of git. `extra` and `config` win over variables from outside."""
     kept = clear_environment(environ)
     kept["PATH"] = (_absolute if purpose.trusted else _foreign)(kept["PATH"]) or DEFAULT_VARIABLES["PATH"]
     if purpose.trusted:
@@ -102,14 +103,14 @@ def environment(
 
 
 def people(tool: str, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Who commits, as far as the environment says."""
+    """The author and committer from the environment."""
     for name in PEOPLE:
         check_variable(MANIFEST, tool, name)
     return {name: environ[name] for name in PEOPLE if environ.get(name)}
 
 
 def _as_variables(config: Mapping[str, str]) -> dict[str, str]:
-    """Configuration for one run. On the command line a key with `=` in its name could not be spelled."""
+    """Configuration as environment variables: on the command line a key with `=` in its name is impossible."""
     found = {"GIT_CONFIG_COUNT": str(len(config))}
     for number, (key, value) in enumerate(config.items()):
         found[f"GIT_CONFIG_KEY_{number}"] = key
@@ -118,11 +119,11 @@ def _as_variables(config: Mapping[str, str]) -> dict[str, str]:
 
 
 def _absolute(path: str) -> str:
-    """Without places relative to where we stand: that is the repository, and it could bring a `git` of its own."""
+    """The PATH without relative entries, which a repository could put a `git` of its own in."""
     return os.pathsep.join(filter(os.path.isabs, path.split(os.pathsep)))
 
 
 @cache
 def _foreign(path: str) -> str:
-    """Without places in the folder we are in, either: `ssh` is looked for there."""
+    """The PATH also without entries in the current folder: `ssh` is looked up in it."""
     return os.pathsep.join(outside_workspace(path.split(os.pathsep)))

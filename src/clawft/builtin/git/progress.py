@@ -1,4 +1,4 @@
-"""Git's own progress lines as progress of a call. Pure: bytes in, steps out."""
+"""Turns git's progress lines into progress of a call. Pure."""
 
 import re
 from collections.abc import Callable
@@ -16,7 +16,7 @@ PHASES = (
     "Resolving deltas",
     "Updating files",
 )
-"""In the order they come; each is a hundred steps. Git names others too, which count as the one before them."""
+"""In their order; each counts a hundred steps. Other phases of git count as the one before them."""
 TOTAL = 100.0 * len(PHASES)
 LONGEST_LINE = 4096
 
@@ -24,7 +24,7 @@ TellProgress = Callable[[float, float | None, str], None]
 
 
 class GitProgress:
-    """Feed it what git says on stderr; it reports each step once, and never backwards."""
+    """Takes git's stderr; reports each step once, and never backwards."""
 
     def __init__(self, report: TellProgress) -> None:
         self._report = report

@@ -1,4 +1,4 @@
-"""Fetch and merge."""
+"""The tool `pull`: fetches and merges."""
 
 from typing import Annotated
 
@@ -17,7 +17,7 @@ from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed
 
 STOPPED = 1
-"""How `git merge` ends when it has begun and not come to its end. Whoever undoes another's merge loses their work."""
+"""The exit code of a `git merge` that stopped for conflicts: only such a merge is ours to undo."""
 
 
 class PullResult(Struct, frozen=True, omit_defaults=True):
@@ -25,7 +25,7 @@ class PullResult(Struct, frozen=True, omit_defaults=True):
     after: str | None
     conflicts: list[str] = []
     undone: bool = False
-    """There were conflicts, and everything is as it was before the merge."""
+    """Whether there were conflicts, and everything was put back as before the merge."""
 
     def text(self) -> str:
         if self.conflicts:
@@ -55,7 +55,7 @@ async def pull(
         ref = f"refs/heads/{wanted}" if wanted else await current_branch(repo)
         who = {} if ff_only else await identity(repo, author_name, author_email)
         checked_out = await _checked_out(repo)
-        async with repo.alone("remotes"):  # what was fetched is named in one file, for all who fetch
+        async with repo.alone("remotes"):  # the result of a fetch is in one file, which every fetch overwrites
             await fetch_refs(repo, name, [ref], [])
             async with repo.alone():
                 if await _checked_out(repo) != checked_out:
@@ -67,7 +67,7 @@ async def pull(
 
 
 async def _checked_out(repo: Repo) -> bytes:
-    """The name of the branch, if it is one."""
+    """The ref of the checked out branch; empty if there is none."""
     return (await repo.attempt("symbolic-ref", "--quiet", "HEAD")).out
 
 
@@ -81,7 +81,7 @@ async def _bring_up(repo: Repo, how: str, who: dict[str, str], *, keep_conflicts
 
 
 async def _merge(repo: Repo, how: str, who: dict[str, str]) -> list[str]:
-    """Merge what was fetched; the files that conflict, if any."""
+    """Merge what was fetched; gives the files with conflicts."""
     checks = [] if repo.trusted else ["--no-verify", "--no-gpg-sign", "--no-verify-signatures"]
     args = ["merge", "--quiet", "--no-edit", "--no-stat", "--no-progress", "--no-autostash", how, *checks]
     said = await repo.attempt(*args, "FETCH_HEAD", write=True, extra=who)

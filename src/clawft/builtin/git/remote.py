@@ -1,4 +1,4 @@
-"""Fetch from and push to a remote. Where it really leads is asked of git and judged before anything is sent."""
+"""The tools `fetch` and `push`. Git is asked where a remote leads, and that is judged before anything is sent."""
 
 import asyncio
 from typing import Annotated
@@ -136,7 +136,7 @@ async def _push(repo: Repo, remote: str, ref: str, how: list[str], *, force: boo
 
 
 async def protocols_of(repo: Repo, remote: str, *, pushing: bool = False) -> list[str]:
-    """What git may speak to a remote, once every address of it was judged."""
+    """The protocols git may use with a remote, after all its addresses were judged."""
     said = await repo.attempt("remote", "get-url", "--all", *(["--push"] if pushing else []), remote)
     if said.code != 0:
         raise InvalidArguments(f"{repo.tool}: there is no remote '{remote}'", hint="see git config remote.<name>.url")
@@ -166,7 +166,7 @@ async def _refs(repo: Repo) -> dict[str, str]:
 
 
 def parse_push(tool: str, said: GitOutput) -> list[PushedRef]:
-    """`<flag>\\t<from>:<to>\\t<summary>`, from `git push --porcelain`. A rejected ref is an error."""
+    """Parse `<flag>\\t<from>:<to>\\t<summary>`, from `git push --porcelain`. A rejected ref is an error."""
     lines = [line.split("\t") for line in decoded(said.out).splitlines() if "\t" in line]
     refs = [
         PushedRef(fields[1].rpartition(":")[2], FLAGS[fields[0]], fields[2]) for fields in lines if fields[0] in FLAGS

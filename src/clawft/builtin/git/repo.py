@@ -29,7 +29,7 @@ RepoPath = Annotated[str, Meta(description="folder of the repository, relative t
 
 MOST_REMEMBERED = 256
 NO_TREE = os.devnull
-"""The work tree of a bare repository. Without one git believes its configuration, which can name any folder."""
+"""The work tree of a bare repository. By default git takes it from the configuration, which can name any folder."""
 NOTHING = ConfigFindings({}, {})
 
 Stamp = tuple[tuple[int, ...] | None, ...]
@@ -37,7 +37,7 @@ _known: dict[RepositoryPaths, tuple[Stamp, ConfigFindings]] = {}
 
 
 class Git(Struct, frozen=True):
-    """One call's way to git: which tool it is, for whom, and what it may do."""
+    """The context of one call: its tool, its caller, and the settings."""
 
     tool: str
     settings: GitSettings
@@ -47,9 +47,9 @@ class Git(Struct, frozen=True):
     @asynccontextmanager
     async def open(self, path: str, work: GitWork = GitWork.LOOK) -> AsyncGenerator["Repo"]:
         """The repository around `path`, checked for this work. Raises a ToolError that says what is wrong."""
-        async with place(self.turn, self.settings.bounds.seconds):  # this is work, too
+        async with place(self.turn, self.settings.bounds.seconds):  # finding it takes a place, too
             found = await asyncio.to_thread(self._find, path)
-        # Opened here and not in the thread: a thread goes on when the call is cancelled, and nobody would close it.
+        # Opened here and not in the thread: that goes on when the call is cancelled, and would leave it open.
         folder = os.open(found.repository.top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             repo = Repo(self, found, path_of(folder))
@@ -90,7 +90,7 @@ class _Found(Struct, frozen=True):
 
 
 class Repo:
-    """Runs git in one repository. In one that is not trusted, with everything it could start switched off."""
+    """Runs git in one repository; in an untrusted one with everything it could start switched off."""
 
     def __init__(self, git: Git, found: _Found, folder: str) -> None:
         self.git = git
@@ -102,7 +102,7 @@ class Repo:
         self._findings = NOTHING
 
     async def prepare(self, work: GitWork) -> None:
-        """Look at the repository's own configuration, unless a person approved it or we know it already."""
+        """Check the repository's own configuration, unless the repository is trusted; results are cached."""
         if self.trusted:
             return
         known = _known.get(self.place)
@@ -114,19 +114,19 @@ class Repo:
         check(self.tool, self._findings, work)
 
     def alone(self, part: Part = "files") -> AbstractAsyncContextManager[None]:
-        """Our turn to change it. Not while we ask a person, and none that has it asks for another of the same part."""
+        """Lock a part of the repository to change it. Do not hold it while asking a person, nor lock the part again."""
         return alone(self.tool, self.place.common_dir, part, self.git.settings.bounds.turn_seconds)
 
     def is_ours(self, path: str) -> bool:
-        """Is it in our own folder? In a cell git sees nothing of that, where a workspace holds it."""
+        """Whether the path is in our own folder, which git does not see in a cell."""
         return is_within(os.path.join(self.place.top, path), self._found.surroundings.around.state)
 
     async def ask(self, *args: str, stdin: bytes | None = None, write: bool = False) -> bytes:
-        """What git says; ExecutionFailed if it does not end well."""
+        """The output of git; raises ExecutionFailed if it fails."""
         return self.check(await self.attempt(*args, stdin=stdin, write=write))
 
     def check(self, said: GitOutput) -> bytes:
-        """What was said, if it ended well."""
+        """The output, if git succeeded."""
         if said.code != 0:
             raise failed(self.tool, said)
         return said.out
@@ -142,7 +142,7 @@ class Repo:
         users_own: bool = False,
         hear: Hear | None = None,
     ) -> GitOutput:
-        """Run git and see how it ends. `write`: it may touch the index; without, it only looks."""
+        """Run git, whatever its exit code. `write`: it may change the index; else it only looks."""
         purpose = RunPurpose(self.trusted, write, protocols, users_own)
         cell = await cell_now(self._found.surroundings, purpose, self.git.settings)
         git = self._found.program
@@ -186,7 +186,7 @@ def _both(repository: RepositoryPaths) -> list[Path]:
 
 
 def _stamp(repository: RepositoryPaths) -> Stamp:
-    """Changes when the repository's own configuration does."""
+    """Changes whenever the repository's own configuration does."""
     return tuple(_stat(file) for file in (repository.common_dir / "config", repository.git_dir / "config.worktree"))
 
 

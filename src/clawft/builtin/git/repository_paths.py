@@ -1,7 +1,7 @@
-"""Find a repository inside the workspace without asking git, and see to it that all of it lies inside.
+"""Finds a repository inside the workspace without asking git, and checks that all of it lies inside.
 
-Git gets the folders we found, so neither its search upward nor `core.worktree` can lead it elsewhere. As it leaves its
-check of ownership out then, that is done here as well.
+Git gets the folders we found, so neither its own search upward nor `core.worktree` can lead it elsewhere. It skips its
+check of ownership then, so that is done here as well.
 """
 
 import os
@@ -17,10 +17,10 @@ from clawft.builtin.trust import list_file
 from clawft.errors import ExecutionFailed, PermissionDenied
 
 _BORROWING = 5
-"""How far one repository may borrow objects from another, and that from a third."""
+"""How long a chain of repositories may borrow objects from one another."""
 _GIT_DIR_HAS = ("HEAD", "objects", "refs")
 _LEAVES = ("objects",)
-"""Folders of `.git` with too many files to look at: git writes new ones into them, under names of its own."""
+"""Folders of `.git` with too many files to check: git itself names the files in there."""
 
 
 class RepositoryPaths(Struct, frozen=True):
@@ -36,7 +36,7 @@ class RepositoryPaths(Struct, frozen=True):
 
 
 def find_repository(workspace: Path, path: str, tool: str) -> RepositoryPaths:
-    """The repository that `path` lies in. Never one outside the workspace, not even in part."""
+    """The repository that `path` lies in, if it is completely inside the workspace."""
     root = Path(os.path.realpath(workspace))
     start = resolve(workspace, path, tool)
     if not start.is_dir():
@@ -54,7 +54,7 @@ def find_repository(workspace: Path, path: str, tool: str) -> RepositoryPaths:
 
 
 def check_contents(repository: RepositoryPaths, workspace: Path, tool: str, owner: int | None) -> None:
-    """What a stranger could have prepared: files of somebody else, links out of `.git`, objects from outside."""
+    """Refuse what a stranger could have prepared: files of another user, links out of `.git`, objects from outside."""
     root = Path(os.path.realpath(workspace))
     for folder in {repository.top, repository.git_dir, repository.common_dir}:
         if owner is not None and folder.stat().st_uid != owner:
@@ -100,7 +100,7 @@ def _is_git_dir(folder: Path) -> bool:
 
 
 def _pointed_at(dot: Path, tool: str) -> Path:
-    """Work trees and submodules have a file `.git` that says where their repository is."""
+    """The repository that a file `.git` names, as in work trees and submodules."""
     text = _small(dot, tool)
     if not text.startswith("gitdir: "):
         raise ExecutionFailed(f"{tool}: '{dot}' is neither a repository nor the way to one")
@@ -127,9 +127,9 @@ def _inside(path: Path, root: Path, tool: str) -> Path:
 
 
 def _check_links(folder: Path, root: Path, tool: str) -> None:
-    """Git follows links when it writes its logs and messages: one that leads outside would let it write there.
+    """Refuse links that lead outside, as git follows them when it writes logs and messages.
 
-    And it waits for whoever writes to a pipe, until its time is over.
+    Refuse pipes as well, on which git would wait until its deadline.
     """
     for entry in _entries(folder, tool):
         _check_entry(entry, root, tool)
@@ -159,7 +159,7 @@ def _entries(folder: Path, tool: str) -> Iterator[os.DirEntry[str]]:
 
 
 def _check_objects(objects: Path, root: Path, tool: str) -> None:
-    """Folders, packs and what is known of them; of single objects there are too many."""
+    """Check the folders of objects, packs and their data; single objects are too many."""
     for folder in (objects, objects / "pack", objects / "info"):
         if folder.is_dir():
             with os.scandir(folder) as found:
@@ -168,7 +168,7 @@ def _check_objects(objects: Path, root: Path, tool: str) -> None:
 
 
 def _check_borrowing(objects: Path, root: Path, tool: str) -> None:
-    """Each place once, however often it is named: lists that name one another many times would keep us for ever."""
+    """Check where objects are borrowed from, each place once: lists may name one another without end."""
     seen: set[Path] = set()
     waiting = [(_inside(objects, root, tool), 0)]
     while waiting:
@@ -182,9 +182,9 @@ def _check_borrowing(objects: Path, root: Path, tool: str) -> None:
 
 
 def _borrowed(objects: Path, tool: str) -> set[str]:
-    """Where git looks for objects besides, as it is written."""
+    """The further object folders, as they are written."""
     alternates = objects / "info" / "alternates"
     lines = set(_small(alternates, tool).split("\n")) if alternates.is_file() else set[str]()
-    if any(line.startswith('"') for line in lines):  # git would read it as a path in another spelling
+    if any(line.startswith('"') for line in lines):  # git would unquote it to another path
         raise _odd(tool, alternates)
     return {line for line in lines if line and not line.startswith("#")}

@@ -1,4 +1,4 @@
-"""One git process from its start to its end: what it says is bounded, and how it ends badly is an error of the tool."""
+"""Runs one git process: its output is bounded, and a deadline is an error of the tool."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -14,7 +14,7 @@ from clawft.sandbox.cell import Cell
 PART_MAY_BE_DONE = "what it was to change may be changed, or a part of it: see git__status, and after a push the remote"
 
 Listen = Callable[[bytes], None]
-"""Gets what git says on stderr while it runs."""
+"""Called with git's stderr while it runs."""
 
 
 class RunPurpose(Struct, frozen=True):
@@ -24,35 +24,35 @@ class RunPurpose(Struct, frozen=True):
     write: bool = False
     protocols: Sequence[str] = ()
     users_own: bool = False
-    """With the user's own configuration, where nothing is done but reading it."""
+    """With the user's own configuration, in runs that only read it."""
 
     @property
     def only_looks(self) -> bool:
-        """In a repository that is not trusted git is told to start nothing, and no way to speak to others."""
+        """Whether the run starts no programs, connects nowhere and writes nothing: git is told so then."""
         return not (self.trusted or self.write or self.protocols)
 
 
 Hear = Callable[[bytes], bool]
-"""Gets what git says on stdout as it comes. True: that is enough."""
+"""Called with git's stdout as it comes. True: that is enough."""
 
 
 class GitOutput(Struct, frozen=True):
     code: int
     out: bytes
-    """Nothing if somebody heard it as it came."""
+    """Empty if the output was passed on as it came."""
     err: str
     had_enough: bool = False
 
 
 class RunLimits(Struct, frozen=True):
-    """Of one run, and whose it is."""
+    """The limits of one run, and its caller's turn."""
 
     seconds: float
     output_bytes: int
     error_bytes: int
     turn: Turn
     memory_bytes: int = 0
-    """0: as much as it likes."""
+    """0: no limit."""
 
 
 async def run(  # noqa: PLR0913 - each is another side of one run
@@ -67,8 +67,9 @@ async def run(  # noqa: PLR0913 - each is another side of one run
     cell: Cell | None = None,
     hear: Hear | None = None,
 ) -> GitOutput:
-    """Run to the end, or until who hears it has enough. ExecutionFailed at the deadline, or if there is more output
-    than the bound and nobody hears it.
+    """Run to the end, or until `hear` has enough.
+
+    Raises ExecutionFailed at the deadline, or for too much output without `hear`.
     """
     heard = _Heard(limits, listen)
     async with place(limits.turn, limits.seconds) as seconds:
@@ -78,7 +79,7 @@ async def run(  # noqa: PLR0913 - each is another side of one run
             env,
             seconds,
             stdin,
-            tied=False,  # who is: `GitProgram.tied`
+            tied=False,  # see `GitProgram.tied`
             cell=cell,
             memory_bytes=limits.memory_bytes,
         )
@@ -102,7 +103,7 @@ class _Heard:
         self._listen = listen
 
     def stdout(self, data: bytes) -> bool:
-        """Whether it is too much: then none of it counts."""
+        """Whether there is too much output, which then counts as none."""
         if len(self.out) + len(data) > self._most:
             return True
         self.out += data

@@ -1,4 +1,4 @@
-"""One commit, or one file as it was."""
+"""The tool `show`: one commit, or one file as it was in it."""
 
 from collections.abc import Iterator
 from io import BytesIO
@@ -19,7 +19,7 @@ from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 PROBE = 8000
-"""Git, too, takes a file for binary by a null byte among the first of these."""
+"""A null byte among the first of these marks a binary file, as for git."""
 
 
 class ShowResult(Struct, frozen=True, omit_defaults=True):
@@ -27,7 +27,7 @@ class ShowResult(Struct, frozen=True, omit_defaults=True):
     result: list[DiffEntry] = []
     """What the commit changed, compared with its first parent."""
     content: str | None = None
-    """Of the file that was asked for."""
+    """The content of the file that was asked for."""
     files: int = 0
     additions: int = 0
     deletions: int = 0
@@ -78,7 +78,7 @@ async def content_of(repo: Repo, commit: str, file: str) -> bytes:
 
 
 def _file(commit: LogEntry, data: bytes, offset: int, limit: int) -> ShowResult:
-    """Line by line, so that a long file can be read on."""
+    """The lines of one page, so that a long file can be read on."""
     shown = [shorten(decoded(line)) for line in islice(_lines(data), offset, offset + limit + 1)]
     count = fitting(shown, limit)
     after = str(offset + count) if count < len(shown) else None
@@ -86,7 +86,7 @@ def _file(commit: LogEntry, data: bytes, offset: int, limit: int) -> ShowResult:
 
 
 def _lines(data: bytes) -> Iterator[bytes]:
-    """As if split at every line feed: behind the last one there is an empty line."""
+    """The lines as if split at every line feed, so with an empty line behind the last one."""
     for line in BytesIO(data):
         yield line.removesuffix(b"\n")
     if not data or data.endswith(b"\n"):

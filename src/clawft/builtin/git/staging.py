@@ -1,4 +1,4 @@
-"""Putting changes into the index: exactly the files that `git status` names, one by one."""
+"""Stages changes: exactly the files that `git status` names, one by one."""
 
 import asyncio
 import os
@@ -21,19 +21,19 @@ NO_FILTER = (b"unspecified", b"unset", b"set")
 
 class Staged(Struct, frozen=True):
     names: list[str]
-    """What was not staged before."""
+    """Files that were not staged before."""
     paths: frozenset[bytes]
-    """All that was asked for."""
+    """All files that were asked for."""
     embedded: list[str]
-    """Repositories among them, new ones: of these git takes the commit they are at, and nothing that is in them."""
+    """New repositories among them: of each only the commit it is at is staged, and none of its files."""
     others: list[StatusRecord]
-    """What was staged before, and is none of these."""
+    """Other changes that were staged before."""
 
 
 async def stage(repo: Repo, paths: Sequence[str] | None) -> Staged:
     """Stage everything, or what lies at these paths; also deletions.
 
-    Not by `git add`: that looks into submodules, with their configuration, which nobody checked.
+    Not by `git add`: that looks into submodules, with their unchecked configuration.
     """
     known = (await read_status(repo, renames=False)).changes
     changes = [each for each in known if not _is_draft(each) and not repo.is_ours(os.fsdecode(each.path))]
@@ -66,7 +66,7 @@ def _names(paths: Iterable[bytes]) -> list[str]:
 
 
 def line_of_embedded(embedded: Sequence[str]) -> list[str]:
-    """For those who only read the short text."""
+    """A line for the short text."""
     return [f"only the commit of each repository in {', '.join(embedded)}, not its files"] if embedded else []
 
 
@@ -77,7 +77,7 @@ def check_resolved(tool: str, changes: Sequence[StatusRecord]) -> None:
 
 
 def _is_draft(change: StatusRecord) -> bool:
-    """A clone that is on its way, say, in a call beside ours."""
+    """Whether this belongs to a clone in another call that is not finished."""
     return change.untracked and any(part.startswith(DRAFT.encode()) for part in change.path.split(b"/"))
 
 
@@ -96,7 +96,7 @@ def _chosen(tool: str, changes: Sequence[StatusRecord], paths: Sequence[str]) ->
 
 
 async def _check_seen(repo: Repo, gone: Sequence[bytes]) -> None:
-    """What git does not see in its cell is gone to it, and would be gone from the next commit."""
+    """Refuse if a file seems deleted only because git cannot see it in its cell: the commit would delete it."""
     hidden = await asyncio.to_thread(_first_there, os.fsencode(repo.place.top), gone) if gone else None
     if hidden is not None:
         raise unseen(repo.tool, escaped_bytes(hidden))
@@ -108,13 +108,13 @@ def _first_there(top: bytes, paths: Sequence[bytes]) -> bytes | None:
 
 
 def _is_file(path: bytes) -> bool:
-    """Not by way of a link: what is behind one is no file of the repository."""
+    """Whether it is a file of the repository: not behind a link."""
     folder = os.path.dirname(path)
     return os.path.realpath(folder) == folder and os.path.lexists(path) and not os.path.isdir(path)
 
 
 async def _check_filters(repo: Repo, names: Sequence[bytes]) -> None:
-    """Without its filter a file would be committed as it is, which nobody wants of Git LFS and its like."""
+    """Refuse files with a filter, such as those of Git LFS: without it they would be committed unfiltered."""
     if repo.trusted:
         return
     said = await repo.ask("check-attr", "-z", "--stdin", "filter", stdin=b"\0".join(names) + b"\0")

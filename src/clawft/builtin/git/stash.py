@@ -1,4 +1,4 @@
-"""Put changes aside and get them back."""
+"""The tool `stash`: puts changes aside and gets them back."""
 
 from contextlib import nullcontext
 from typing import Annotated, Literal
@@ -19,7 +19,7 @@ from clawft.errors import ExecutionFailed
 Action = Literal["push", "list", "apply", "pop", "drop"]
 FIELDS = 3
 NOT_THERE = 1
-"""How `git rev-parse --verify` ends for what is not there; otherwise something is wrong."""
+"""The exit code of `git rev-parse --verify` for a missing name; others are real errors."""
 
 
 class StashEntry(Struct, frozen=True):
@@ -31,9 +31,9 @@ class StashEntry(Struct, frozen=True):
 
 class StashResult(Struct, frozen=True, omit_defaults=True):
     result: list[StashEntry]
-    """All there are, the newest first."""
+    """All stashes, the newest first."""
     conflicts: list[str] = []
-    """Files in which the stashed changes and others meet; the stash is kept then."""
+    """Files where the stashed changes conflict with others; the stash is kept then."""
 
     def text(self) -> str:
         if self.conflicts:
@@ -74,7 +74,7 @@ async def _check_there(repo: Repo, index: int) -> None:
 
 
 async def _push(repo: Repo, message: str, include_untracked: bool) -> None:
-    """Not in the midst of a merge and its like: git would forget that there was one."""
+    """Refused during a merge and the like: git would forget about that."""
     await check_finished(repo, but=("rebase",))
     how = ["--include-untracked"] if include_untracked else []
     how += [f"--message={message}"] if message else []
@@ -83,7 +83,7 @@ async def _push(repo: Repo, message: str, include_untracked: bool) -> None:
 
 
 async def _get_back(repo: Repo, action: str, index: int) -> list[str]:
-    await check_finished(repo, but=STATES.values())  # or its conflicts would count as those of the stash
+    await check_finished(repo, but=STATES.values())  # or conflicts of those would count as the stash's
     said = await repo.attempt(
         "stash", action, "--quiet", f"stash@{{{index}}}", write=True, extra=await identity_if_any(repo)
     )

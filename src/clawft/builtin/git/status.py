@@ -1,4 +1,4 @@
-"""What has changed in a repository, file by file."""
+"""The tool `status`: what has changed in a repository, file by file."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from clawft.builtin.recipe import recipe
 UNTRACKED = "untracked"
 CONFLICTED = "conflicted"
 NO_FILE = b"000000"
-"""The mode of what is not there."""
+"""The mode of a missing file."""
 WORDS = {"M": "modified", "A": "added", "D": "deleted", "R": "renamed", "C": "added", "T": "typechange"}
 
 
@@ -23,7 +23,7 @@ class StatusEntry(Struct, frozen=True, omit_defaults=True):
     status: str
     """One or two words: untracked, added, modified, deleted, renamed, typechange, conflicted."""
     staged: str = ""
-    """What of it the next commit would take as it is."""
+    """Which part of it is staged for the next commit."""
     old_path: str | None = None
 
 
@@ -47,14 +47,14 @@ class StatusResult(Struct, frozen=True, omit_defaults=True):
 
 
 class StatusRecord(Struct, frozen=True, gc=False):
-    """One record of `git status`, names as bytes. There may be a million, so each is as small as can be."""
+    """One record of `git status`, with names as bytes. Small, as there may be a million."""
 
     path: bytes
     index: str
     worktree: str
     old_path: bytes | None = None
     gone: bool = False
-    """It is not in the work tree any more."""
+    """Whether it is missing in the work tree."""
 
     @property
     def untracked(self) -> bool:
@@ -73,7 +73,7 @@ class StatusRecord(Struct, frozen=True, gc=False):
 
 
 class StatusReading(Struct, frozen=True):
-    """All that one run of `git status` said."""
+    """The parsed output of `git status`."""
 
     changes: list[StatusRecord]
     heads: dict[str, str]
@@ -119,7 +119,7 @@ async def read_status(repo: Repo, *, renames: bool = True) -> StatusReading:
 
 
 async def conflicts_after(repo: Repo, said: GitOutput) -> list[str]:
-    """The files that keep a merge from its end; none if it went well. ExecutionFailed if it is not for conflicts."""
+    """The files in conflict after a merge; none if it went well. Raises ExecutionFailed if it failed otherwise."""
     if said.code == 0:
         return []
     conflicts = [escaped_bytes(change.path) for change in (await read_status(repo)).changes if change.conflicted]
@@ -129,7 +129,7 @@ async def conflicts_after(repo: Repo, said: GitOutput) -> list[str]:
 
 
 def parse_status(said: bytes) -> StatusReading:
-    """`git status --porcelain=v2 -z --branch`."""
+    """Parse `git status --porcelain=v2 -z --branch`."""
     changes: list[StatusRecord] = []
     heads: dict[str, str] = {}
     records = _records(said)
@@ -143,7 +143,7 @@ def parse_status(said: bytes) -> StatusReading:
 
 
 def _records(said: bytes) -> Iterator[bytes]:
-    """One after the other: all at once they would be a list as long again."""
+    """The records one by one, as a list of all would take as much memory again."""
     at = 0
     while at < len(said):
         end = said.index(b"\0", at)
@@ -178,7 +178,7 @@ def _entry(change: StatusRecord) -> StatusEntry:
 
 
 def _distance(told: str) -> tuple[int, int]:
-    """`+1 -2`: commits ahead and behind."""
+    """Parse `+1 -2`: commits ahead and behind."""
     ahead, _, behind = told.partition(" ")
     return (int(ahead), -int(behind)) if behind else (0, 0)
 

@@ -1,4 +1,4 @@
-"""Check out another branch."""
+"""The tool `switch`: checks out a branch."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from clawft.errors import InvalidArguments
 
 class SwitchResult(Struct, frozen=True):
     branch: str | None
-    """None if a commit is checked out and no branch."""
+    """None if a commit is checked out and not a branch."""
     head: str | None
 
     def text(self) -> str:

@@ -1,4 +1,4 @@
-"""Tags."""
+"""The tool `tag`: lists, makes and deletes tags."""
 
 from typing import Annotated, Literal
 
@@ -21,9 +21,9 @@ FIELDS = 4
 class Tag(Struct, frozen=True, omit_defaults=True):
     name: str
     oid: str
-    """The commit."""
+    """The id of the commit."""
     message: str = ""
-    """Of the tag itself: a plain one has none."""
+    """The tag's own message; lightweight tags have none."""
 
 
 class TagResult(Struct, frozen=True, omit_defaults=True):
@@ -69,7 +69,7 @@ async def tag(
 
 
 async def _create(repo: Repo, name: str, commit: str, message: str) -> None:
-    """Signed as the user's configuration says, where the repository is trusted."""
+    """Make the tag, signed if the user's configuration says so and the repository is trusted."""
     unsigned = [] if repo.trusted else ["--no-sign"]
     if not message:
         await repo.ask("tag", *unsigned, "--", name, commit, write=True)

@@ -1,4 +1,4 @@
-"""What somebody began here and did not finish: a merge, or one of its like. It is theirs: no tool ends it for them."""
+"""Detects an unfinished merge, rebase or the like, which no tool ends for whoever began it."""
 
 import asyncio
 from collections.abc import Collection, Iterable
@@ -38,7 +38,7 @@ async def unfinished(repo: Repo) -> Unfinished:
 
 
 async def check_finished(repo: Repo, *, but: Collection[str] = ()) -> None:
-    """ExecutionFailed if something is under way, but for these states; and if there are conflicts, whatever it is."""
+    """Raises ExecutionFailed if anything but these states is under way, or if there are conflicts."""
     found = await unfinished(repo)
     if found.state and (found.conflicts or found.state not in but):
         raise _under_way(repo.tool, found.state, found.conflicts)

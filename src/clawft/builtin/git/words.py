@@ -66,7 +66,7 @@ def person(tool: str, name: str, value: str) -> str:
 
 
 def path(tool: str, name: str, value: str) -> str:
-    """A path relative to the top of the repository, by its text alone: `./a//b` is `a/b`; `.` is everything."""
+    """Check a path relative to the top of the repository, as text: `./a//b` is `a/b`; `.` is everything."""
     _no_option(tool, name, value, hint=f"a file of this name is './{value}'")
     found = normpath(value)
     if isabs(found) or found == ".." or found.startswith("../"):

@@ -1,4 +1,4 @@
-"""Several work trees of one repository."""
+"""The tool `worktree`: lists, adds and removes work trees of a repository."""
 
 import asyncio
 from pathlib import Path
@@ -22,7 +22,7 @@ Action = Literal["list", "add", "remove"]
 
 class Worktree(Struct, frozen=True, omit_defaults=True):
     path: str
-    """Relative to the workspace; whole if it lies outside."""
+    """Relative to the workspace; absolute if it lies outside."""
     head: str | None = None
     branch: str | None = None
     bare: bool = False
@@ -76,7 +76,7 @@ async def _add(repo: Repo, place: Path, name: str, begin: str) -> None:
 
 
 def parse_trees(said: bytes) -> list[Worktree]:
-    """`git worktree list --porcelain -z`: one record per tree, each a few `key value`."""
+    """Parse `git worktree list --porcelain -z`: one record per tree, of lines `key value`."""
     records = (dict(_pair(line) for line in record.split("\0")) for record in decoded(said).split("\0\0") if record)
     return [
         Worktree(
