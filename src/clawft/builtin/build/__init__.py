@@ -1,4 +1,4 @@
-"""Builders: run one, hear its lines while it runs, read what it reported.
+"""The build family: runs builders, reads their lines as they come, and parses what they report.
 
 | what | where |
 |---|---|

@@ -1,6 +1,6 @@
-"""What the build family may touch and gives back.
+"""The manifest, the settings and the result of the build family.
 
-Light: tools are offered by it alone. Parsers and processes are loaded by the first call.
+Light: listing the tools loads only this. Parsers and processes are loaded by the first call.
 """
 
 from typing import Literal
@@ -29,7 +29,7 @@ MANIFEST = Manifest(
 
 class BuildSettings(Struct, frozen=True):
     sandbox: str = "auto"
-    """What holds a task: `auto`, `strict` (no home, no network), `require` or `off`."""
+    """The sandbox of tasks: `auto`, `strict` (no home, no network), `require` or `off`."""
 
 
 class BuildOutput(RunOutput, frozen=True, kw_only=True):

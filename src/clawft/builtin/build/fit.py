@@ -1,4 +1,4 @@
-"""Results that fit: as much as there is room for, counted in bytes of JSON. Pure."""
+"""Shortens results to a bound in bytes of JSON. Pure."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -8,14 +8,14 @@ import msgspec
 from clawft.builtin.build.report import Case, Diagnostic, Tests
 
 MAX_TEXT_BYTES = 8 * 1024
-"""Of each output stream in a result: its last bytes. All streams and lists together stay below one result's bound."""
+"""The end of each output stream that a result shows. All streams and lists together stay below one result's bound."""
 MAX_DIAGNOSTICS_BYTES = 16 * 1024
 MAX_DIAGNOSTIC_BYTES = 4 * 1024
 MAX_MESSAGE_CHARS = 500
-"""Of the message of a finding that is larger than that."""
+"""Characters of the message of a finding that is too large."""
 MAX_CASES_BYTES = 12 * 1024
 MAX_CASE_OUTPUT_BYTES = 2 * 1024
-"""Of what one failed test printed: its last bytes."""
+"""The end of a failed test's output that is shown."""
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ _encode = msgspec.json.encode
 
 
 def last_of(text: str, limit: int = MAX_TEXT_BYTES) -> str:
-    """The end of a text, from the beginning of a line where there is one."""
+    """The end of a text, from the beginning of a line if there is one."""
     if size_of(text) <= limit:
         return text
     kept = text[-limit:]
@@ -35,7 +35,7 @@ def last_of(text: str, limit: int = MAX_TEXT_BYTES) -> str:
 
 
 def first_of(items: Iterable[T], limit: int) -> tuple[T, ...]:
-    """As many as fit; one that does not fit ends it."""
+    """The first items that fit together."""
     kept: list[T] = []
     for item in items:
         limit -= size_of(item) + 1
@@ -46,7 +46,7 @@ def first_of(items: Iterable[T], limit: int) -> tuple[T, ...]:
 
 
 def fit_diagnostics(found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
-    """Those that fit. One that takes too much room for itself gives up its details."""
+    """The findings that fit. A very large one loses its details."""
     return first_of(map(_modest, found), MAX_DIAGNOSTICS_BYTES)
 
 

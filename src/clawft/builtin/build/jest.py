@@ -1,4 +1,4 @@
-"""vitest and jest, by the JSON report that both write in the same form."""
+"""Parses the JSON report of vitest and jest, which write the same form."""
 
 from collections.abc import Iterator
 from itertools import takewhile
@@ -13,7 +13,7 @@ from clawft.builtin.build.runner import TellProgress, Template
 
 MAX_CASES = 50_000
 MAX_VALUES = 1_000_000
-"""In one report; some tests have twenty. Empty objects take fifty times as much room in memory as in a file."""
+"""Values in one report; some tests have twenty. Empty objects take fifty times as much memory as in a file."""
 
 _ENDINGS: dict[str, Ending] = {"passed": "passed", "failed": "failed"}
 
@@ -39,10 +39,10 @@ _written = msgspec.json.Decoder(_Written)
 
 
 class JestParser:
-    """An `OutputParser`: everything is in the report."""
+    """An `OutputParser` that reads only the report."""
 
     def __init__(self, tell: TellProgress) -> None:
-        """Nothing is told on the way."""
+        """No progress is reported."""
 
     def stdout(self, line: str) -> Keep:
         return Keep.SHOWN

@@ -1,4 +1,4 @@
-"""pytest, by the JUnit XML it writes: each test with its ending, what it printed and what it complained about."""
+"""Parses pytest's JUnit XML: each test with its outcome, what it printed and its error."""
 
 import re
 from typing import TYPE_CHECKING, Any
@@ -8,14 +8,14 @@ from clawft.builtin.build.room import MAX_OUTPUT_CHARS, ReportRoom
 from clawft.builtin.build.run import Keep
 from clawft.builtin.build.runner import TellProgress, Template
 
-if TYPE_CHECKING:  # only where tests of this kind are run
+if TYPE_CHECKING:  # only where pytest runs
     from xml.parsers.expat import XMLParserType
 
 MAX_CASES = 50_000
 MAX_DEPTH = 100
-"""Of elements in elements; a report has four."""
+"""Nesting of elements; a report has four levels."""
 MAX_TAG_BYTES = 1024 * 1024
-"""With all its attributes. One tag is read in one go, and while that lasts nothing else goes on: here, some 0.1 s."""
+"""Size of a tag with its attributes. A tag is parsed in one step, which blocks for some 0.1 s at this size."""
 PIECE_BYTES = 64 * 1024
 
 _PERCENT = re.compile(r"\[ *(\d{1,3})%\]$")
@@ -25,7 +25,7 @@ _WITH_OUTPUT = ("-o", "junit_logging=out-err", "-o", "junit_log_passing_tests=fa
 
 
 class PytestParser:
-    """An `OutputParser`: progress from the dots, everything else from the report."""
+    """An `OutputParser`: progress from the printed dots, everything else from the report."""
 
     def __init__(self, tell: TellProgress) -> None:
         self._tell = tell
@@ -46,8 +46,8 @@ class PytestParser:
 
 
 def read_junit(xml: bytes) -> tuple[Case, ...] | None:
-    """The cases of a JUnit report; None if it is not XML to the end (the run was ended half-way)."""
-    from xml.parsers import expat  # only where tests of this kind are run
+    """The cases of a JUnit report; None if the XML is incomplete, as after a run that was ended."""
+    from xml.parsers import expat  # only where pytest runs
 
     reader = _Reader()
     parser = expat.ParserCreate()
@@ -64,7 +64,7 @@ def read_junit(xml: bytes) -> tuple[Case, ...] | None:
 
 
 def _read(parser: "XMLParserType", xml: bytes) -> None:
-    """Piece by piece: others have their turn in between."""
+    """Parse in pieces, so that other threads get their turn."""
     for begin in range(0, len(xml), PIECE_BYTES):
         piece = xml[begin : begin + PIECE_BYTES]
         parser.Parse(piece, False)
@@ -74,7 +74,7 @@ def _read(parser: "XMLParserType", xml: bytes) -> None:
 
 
 class _Unfit(Exception):
-    """A report has no use for entities, endless tags and endless depth, and all of them can blow up a reader."""
+    """Raised for entities, endless tags and endless depth: no report needs these, and they can exhaust a parser."""
 
 
 def _refuse_entity(*_: Any) -> None:
@@ -82,7 +82,7 @@ def _refuse_entity(*_: Any) -> None:
 
 
 class _Words:
-    """The last of what is said. Cut now and then, so that much costs as much as little, and each word the same."""
+    """The end of a text that comes in parts. Cut only now and then, so that the cost of each part stays the same."""
 
     def __init__(self) -> None:
         self._words: list[str] = []
@@ -100,7 +100,7 @@ class _Words:
 
 
 class _Reader:
-    """The last word about a test counts: an error while tearing down makes a passed one fail."""
+    """Collects the cases. The last outcome of a test counts: an error in its teardown makes a passed test fail."""
 
     def __init__(self) -> None:
         self.cases: list[Case] = []
@@ -137,7 +137,7 @@ class _Reader:
             self._heard.say(text)
 
     def _output(self) -> str:
-        """The complaint comes last: where there is too much, it is what is kept."""
+        """What it printed, then its error, so that the error is kept if there is too much."""
         printed = self._printed.all().strip("\n") if self._ending == "failed" else ""
         return f"{printed}\n{self._complaint.all()}".strip("\n")[-MAX_OUTPUT_CHARS:]
 

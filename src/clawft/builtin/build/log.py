@@ -1,6 +1,6 @@
-"""The whole of what a builder said, for those who want to read on: a file in the workspace, `.clawft/logs/….log`.
+"""Writes the whole output of a builder to a file in the workspace, `.clawft/logs/….log`, for reading on.
 
-Written only when a result had to leave something out. The folder ignores itself in git and keeps the last few logs.
+Written only when a result had to leave something out. The folder is ignored by git, and keeps only the last few logs.
 """
 
 import os
@@ -12,7 +12,7 @@ from clawft.builtin.confine import confined
 FOLDER = ".clawft/logs"
 MAX_LOG_BYTES = 4 * 1024 * 1024
 MAX_LINES = 100_000
-"""Of one log: short ones take more room in memory than in a file."""
+"""Lines of one log: short ones take more room in memory than in a file."""
 MAX_LOGS = 8
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -20,7 +20,7 @@ _END = ".log"
 
 
 class Log:
-    """The last lines of both streams, in the order they were heard."""
+    """The last lines of both streams, in the order they came."""
 
     def __init__(self, limit: int = MAX_LOG_BYTES) -> None:
         self._limit = limit
@@ -45,7 +45,7 @@ def _bytes(line: str) -> int:
 
 
 def keep_log(workspace: Path, name: str, log: Log) -> str:
-    """Write it; the path is relative to the workspace, for `file__read`."""
+    """Write the log; gives its path, relative to the workspace, for `file__read`."""
     path = f"{FOLDER}/{name}-{os.urandom(4).hex()}{_END}"
     with confined(workspace, path, name, create=True) as found:
         _ignore_in_git(found.folder)

@@ -1,4 +1,4 @@
-"""The result of a run, whichever builder ran."""
+"""`RunOutput`: the result of a run of any builder."""
 
 from typing import Any
 
@@ -13,18 +13,18 @@ class RunOutput(Struct, frozen=True, kw_only=True):
 
     success: bool
     exit_code: int | None
-    """None: ended by a signal."""
+    """None if it was ended by a signal."""
     stdout: str
-    """The last of it, without what was parsed."""
+    """The end of it, without what was parsed."""
     stderr: str
-    """The last of it."""
+    """The end of it."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """Each finding once, errors first."""
     tests: Tests | None = None
     timed_out: bool = False
     note: str = ""
     log: str = ""
-    """Where everything stands that had no room here: for file__read."""
+    """The file with everything that had no room here, for file__read."""
 
 
 def noted(told: RunOutput, words: str) -> RunOutput:
@@ -32,5 +32,5 @@ def noted(told: RunOutput, words: str) -> RunOutput:
 
 
 def fields_of(told: RunOutput) -> dict[str, Any]:
-    """For an output that says more."""
+    """The fields, to build an output with further ones."""
     return {name: getattr(told, name) for name in told.__struct_fields__}

@@ -1,4 +1,4 @@
-"""make and npm: builders that start other programs, whose findings are read from the lines most of them write."""
+"""Parses the output of make and npm: the programs they start write findings in usual line formats."""
 
 import re
 
@@ -10,9 +10,9 @@ from clawft.builtin.build.runner import TellProgress, Template
 MAX_DIAGNOSTICS = 5_000
 
 _FILE = r"[^\s:()>'\"](?:(?! ['\"])[^:()])*"
-"""Not of a command that is shown before it runs: `> echo 'a.c:3: error: …'`, the sign from npm."""
+"""Excludes commands that are printed before they run, such as npm's `> echo 'a.c:3: error: …'`."""
 _FINDINGS = (
-    # compilers of C and many linters: main.c:3:5: error: …
+    # C compilers and many linters: main.c:3:5: error: …
     re.compile(
         rf"(?P<file>{_FILE}):(?P<line>\d{{1,9}}):(?:(?P<column>\d{{1,9}}):)? "
         r"(?:fatal )?(?P<level>error|warning|note)(?:\[(?P<code>[\w-]+)\])?: (?P<message>.+)$"

@@ -1,4 +1,4 @@
-"""What a builder reported, whichever builder it was: findings with their places, tests with their ends."""
+"""What a builder reported, in one form for all: findings with their places, tests with their outcomes."""
 
 from typing import Literal
 
@@ -54,7 +54,7 @@ class Diagnostic(Struct, frozen=True, omit_defaults=True):
 
     @property
     def identity(self) -> tuple[str, str, str, int, str]:
-        """Two with the same one are the same finding, reported for two targets."""
+        """Equal for findings that are the same, reported for two targets."""
         return self.level, self.code, self.file, self.line, self.message
 
 
@@ -75,11 +75,11 @@ class Tests(Struct, frozen=True, omit_defaults=True):
     ignored: int
     cases: tuple[Case, ...] = ()
     left_out: int = 0
-    """Cases there was no room for."""
+    """How many cases had no room."""
 
 
 class BuildReport(Struct, frozen=True):
-    """What a parser found. No `tests`: none were run."""
+    """What a parser found. `tests` is None if none were run."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
     tests: tuple[Case, ...] | None = None
@@ -89,7 +89,7 @@ _ORDER: tuple[Ending, ...] = ("failed", "ignored", "passed")
 
 
 def summed(cases: tuple[Case, ...]) -> Tests:
-    """All of them, the ones to look at first."""
+    """All cases with their counts, failed ones first."""
     count = {ending: sum(case.ending == ending for case in cases) for ending in _ORDER}
     ordered = tuple(sorted(cases, key=lambda case: _ORDER.index(case.ending)))
     return Tests(count["passed"], count["failed"], count["ignored"], ordered)

@@ -1,20 +1,20 @@
-"""How much of what a builder reports is kept: a result shows a few kilobytes, and a run could fill our memory."""
+"""Bounds how much of a builder's report is kept: a result shows a few kilobytes, and a run could fill the memory."""
 
 MAX_REPORTED_CHARS = 4 * 1024 * 1024
-"""Of all findings, or all tests, of one run."""
+"""Characters of all findings, or all tests, of one run."""
 MAX_OUTPUT_CHARS = 8 * 1024
-"""Of what one test complains about: the last of it."""
+"""Characters of a test's error that are kept, from its end."""
 
 
 class ReportRoom:
-    """Bounded in items and in characters, as one item may be a line of a megabyte."""
+    """A bound on items and on characters, as one item may be a line of a megabyte."""
 
     def __init__(self, items: int, chars: int = MAX_REPORTED_CHARS) -> None:
         self._items = items
         self._chars = chars
 
     def take(self, size: int) -> bool:
-        """Whether there was room. The last one may be too large for it, so that it shows that something is missing."""
+        """Whether there was room. The last item may exceed it, to show that something is missing."""
         if not self.is_left():
             return False
         self._items -= 1

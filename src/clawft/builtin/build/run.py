@@ -1,4 +1,4 @@
-"""One run of a builder: its lines go to a parser, a log and the texts of the result; then everything is made to fit."""
+"""One run of a builder: its lines go to a parser, a log and the result, which is shortened in the end."""
 
 import asyncio
 from enum import Enum
@@ -16,11 +16,11 @@ from clawft.errors import ToolError
 from clawft.provider.context import ToolContext
 
 MAX_HEARD_BYTES = 256 * 1024
-"""Kept of each stream while it runs; what a result shows of it is less."""
+"""Bytes kept of each stream during the run; a result shows less."""
 
 
 class Keep(Enum):
-    """Where a line goes, besides the parser."""
+    """Where a line goes, besides to the parser."""
 
     SHOWN = "into the result's text and the log"
     LOGGED = "into the log"
@@ -28,19 +28,19 @@ class Keep(Enum):
 
 
 class OutputParser(Protocol):
-    """Hears every line as it comes, and says at the end what it all meant. Must not raise."""
+    """Gets every line as it comes, and gives the report at the end. Must not raise."""
 
     def stdout(self, line: str) -> Keep: ...
 
     def stderr(self, line: str) -> Keep: ...
 
     def report(self, written: bytes | None) -> BuildReport:
-        """`written` is the report file, where the builder was told to write one."""
+        """`written` is the content of the report file, if the builder was told to write one."""
         ...
 
 
 class RunRecord:
-    """What was heard in one run."""
+    """The lines of one run."""
 
     def __init__(self, parser: OutputParser) -> None:
         self.log = Log()
@@ -61,7 +61,7 @@ class RunRecord:
 
 
 async def listen(start: ProcessStart, parser: OutputParser, secret: str = "") -> tuple[BuilderExit, RunRecord]:
-    """Run it to its end, with `secret` blotted out of all it says. OSError if it cannot be started."""
+    """Run to the end, with `secret` masked in all output. Raises OSError if it cannot be started."""
     record = RunRecord(parser)
     return await run_lines(start, record.stdout, record.stderr, secret), record
 
@@ -69,7 +69,7 @@ async def listen(start: ProcessStart, parser: OutputParser, secret: str = "") ->
 def output_of(
     start: ProcessStart, ended: BuilderExit, record: RunRecord, written: bytes | None = None
 ) -> tuple[RunOutput, bool]:
-    """What is told, and whether that is all there is. Takes its time over a long report: for a thread."""
+    """The result, and whether it is complete. Run it in a thread: a long report takes time."""
     report = record.parser.report(written)
     out, err = record.out.text(), record.err.text()
     tests = None if report.tests is None else summed(report.tests)
@@ -87,7 +87,7 @@ def output_of(
 
 
 async def with_log(told: RunOutput, ctx: ToolContext, name: str, log: Log) -> RunOutput:
-    """The output, with the way to all that was left out. A log that cannot be written spoils no result."""
+    """The result with the path of the log. A log that cannot be written is only noted."""
     try:
         path = await asyncio.to_thread(keep_log, ctx.workspace, name, log)
     except ToolError as failed:

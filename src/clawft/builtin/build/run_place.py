@@ -1,4 +1,4 @@
-"""Where a builder runs and which program it is: found before it is started, so that errors can say what is missing."""
+"""Finds the folder and the program of a run before it starts, so that errors can say what is missing."""
 
 import os
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from clawft.builtin.confine import open_folder, resolve
 
 
 class OpenFolder(Struct, frozen=True):
-    """An open folder inside the workspace, and its real path. Whoever opened it closes it."""
+    """An open folder inside the workspace, and its real path. Its opener has to close it."""
 
     folder: int
     path: Path
 
 
 def open_where(workspace: Path, path: str, tool: str) -> OpenFolder:
-    """PermissionDenied if it leads outside, ExecutionFailed if there is no such folder."""
+    """The folder. Raises PermissionDenied if it lies outside, ExecutionFailed if it does not exist."""
     folder = open_folder(workspace, path, tool)
     try:
         return OpenFolder(folder, resolve(workspace, path, tool))
@@ -38,7 +38,7 @@ def find_above(where: Path, name: str, workspace: Path) -> Path | None:
 
 
 def highest(folders: Sequence[Path], rules: Sequence[str], workspace: Path) -> Path:
-    """The folder that all of these are in, or one above it that has a file with a say in what is run in them."""
+    """The folder around all of these, or one above it that has a file which affects what is run."""
     common = Path(os.path.commonpath(folders))
     top = workspace.resolve()
     above = [folder for folder in common.parents if folder.is_relative_to(top)]
@@ -47,7 +47,7 @@ def highest(folders: Sequence[Path], rules: Sequence[str], workspace: Path) -> P
 
 
 def find_program(programs: Sequence[str], where: Path, workspace: Path, path: str) -> str | None:
-    """The first that exists: one with a slash is looked up here and in the folders above, the others in PATH."""
+    """The first program that exists: one with a slash is looked up here and in the folders above, others in PATH."""
     import shutil  # only where something is built
 
     for name in programs:

@@ -1,6 +1,6 @@
-"""Runners: which program a task starts, with which arguments, and who reads what it says. A new one is a row here.
+"""The runners of tasks: which program one starts, with which arguments and parser. A new one is a row here.
 
-The modules are imported when a task first wants them.
+Their modules are imported when a task first needs them.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,25 +24,25 @@ TellProgress = Callable[[float, float | None, str], None]
 
 
 class Runner(Protocol):
-    """One kind of builder. `argv` stands behind the program; `report` is the name of the file it writes, or empty."""
+    """One kind of builder. `argv` follows the program; `report` is the name of the file it writes, or empty."""
 
     @property
     def programs(self) -> Sequence[str]:
-        """Names to try, in this order; one with a slash is looked up from where it runs."""
+        """Names to try, in this order; one with a slash is looked up from the folder of the run."""
         ...
 
     @property
     def report(self) -> str: ...
 
     def argv(self, target: str, args: Sequence[str], report: str) -> list[str]:
-        """ExecutionFailed says what the task cannot ask for."""
+        """Raises ExecutionFailed for what the task may not ask for."""
         ...
 
     def parser(self, tell: TellProgress) -> OutputParser: ...
 
 
 class Template(Struct, frozen=True):
-    """A runner made of words: `{target}` and `{report}` are filled in, `{args}` becomes all of them."""
+    """A runner from a template: `{target}` and `{report}` are replaced, `{args}` by all arguments."""
 
     programs: tuple[str, ...]
     words: tuple[str, ...]

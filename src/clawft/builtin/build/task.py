@@ -1,4 +1,4 @@
-"""One run of a declared task."""
+"""Runs a declared task."""
 
 import asyncio
 import os
@@ -28,20 +28,20 @@ MAX_REPORT_BYTES = 16 * 1024 * 1024
 
 
 def environment(task: DeclaredTask, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What the manifest grants, and what the task declares."""
+    """The variables that the manifest grants, and those of the task."""
     return {**clear_environment(environ, MANIFEST.permissions.env_vars), "NO_COLOR": "1", **task.env}
 
 
 async def run_task(
     tool: str, name: str, task: DeclaredTask, timeout_s: int | None, ctx: ToolContext, settings: BuildSettings
 ) -> BuildOutput:
-    """ExecutionFailed or PermissionDenied if it may not or cannot run; whatever the builder says is a result."""
+    """Raises ExecutionFailed or PermissionDenied if it may not or cannot run; a failing builder gives a result."""
     check_process(MANIFEST, tool)
     runner = runner_named(task.runner)
     where = await asyncio.to_thread(open_where, ctx.workspace, task.working_dir, tool)
     try:
         check_path(MANIFEST, tool, where.path, places(ctx.workspace))
-        await ensure_trusted(tool, ctx.workspace.resolve(), ctx)  # whose file says what is run
+        await ensure_trusted(tool, ctx.workspace.resolve(), ctx)  # whose file names what is run
         async with place(Turn(ctx.caller), timeout_s or task.timeout_s) as seconds:
             with _scratch() as scratch:
                 run = _Run(name, task, runner, where, scratch, ctx.workspace)
@@ -52,7 +52,7 @@ async def run_task(
 
 
 class _Run(Struct, frozen=True):
-    """A task that is about to be run: by whom, where, and with a folder of its own for its report."""
+    """A task about to run, with its caller and folder, and a temporary folder for its report."""
 
     name: str
     task: DeclaredTask
@@ -67,7 +67,7 @@ class _Run(Struct, frozen=True):
 
 
 def _start(run: _Run, timeout_s: float, settings: BuildSettings) -> ProcessStart:
-    """In a cell from where it can write its report. Looks for programs: for a thread."""
+    """The start, in a cell that may write the report. Run it in a thread, as it searches programs."""
     env = environment(run.task)
     program = find_program(run.runner.programs, run.where.path, run.workspace, env["PATH"])
     if program is None:
@@ -94,7 +94,7 @@ async def _heard(run: _Run, start: ProcessStart, ctx: ToolContext) -> BuildOutpu
 
 
 def _read_report(file: Path) -> bytes | None:
-    """None if there is none, or what lies there is no file of ours: the run may have put anything in its place."""
+    """The report; None if there is no regular file: the run may have put anything in its place."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as written:
@@ -106,7 +106,7 @@ def _read_report(file: Path) -> bytes | None:
 
 @contextmanager
 def _scratch() -> Generator[Path]:
-    """A folder for the report, outside the workspace, gone afterwards."""
+    """A temporary folder for the report, outside the workspace."""
     import tempfile  # brings shutil and random; only where something is built
 
     with tempfile.TemporaryDirectory(prefix="weft-build-", ignore_cleanup_errors=True) as folder:

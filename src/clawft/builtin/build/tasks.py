@@ -79,7 +79,7 @@ def _parsed(content: bytes) -> TomlDocument:
 
 
 def _wrong(declared: TomlDocument, path: tuple[str, ...], words: str, hint: str = "") -> InvalidConfig:
-    """What is wrong with what stands at this path."""
+    """The error for the value at this path."""
     return InvalidConfig(f"{declared.file}:{declared.line_of(path)}: {words}", hint=hint)
 
 
@@ -120,14 +120,14 @@ def _check_keys(declared: TomlDocument, at: tuple[str, ...], values: Mapping[str
 
 
 def _mistaken(declared: TomlDocument, at: tuple[str, ...], said: str) -> InvalidConfig:
-    """msgspec names the place as `$.args[0]`."""
+    """The error of msgspec, which names the place as `$.args[0]`."""
     words, _, where = said.partition(" - at ")
     key = where.partition("$.")[2].rstrip("`").partition("[")[0]
     return _wrong(declared, (*at, key), f"{key}: {words}")
 
 
 def _content(workspace: Path) -> bytes:
-    """The file, empty if there is none."""
+    """The content of the file, empty if it is missing."""
     if not (workspace / FILE).exists():
         return b""
     with confined(workspace, FILE, "build") as found, open_file(found) as file:

@@ -1,4 +1,4 @@
-"""The build family: what the workspace declared can be listed and run, and nothing else."""
+"""The tools of the build family: they list and run what the workspace declared, and nothing else."""
 
 import asyncio
 from collections.abc import Callable

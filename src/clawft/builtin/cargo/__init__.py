@@ -1,4 +1,4 @@
-"""The cargo family.
+"""The cargo family: build, test, lint and publish Rust crates.
 
 | what | where |
 |---|---|

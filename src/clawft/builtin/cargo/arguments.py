@@ -1,8 +1,8 @@
-"""From the parameters of a call to cargo's arguments, or to the reason why not. Pure.
+"""Turns the parameters of a call into cargo's arguments, or refuses them. Pure.
 
-No shell reads them, so shell syntax would be harmless; it is refused because the promise says so and nobody needs it.
-What does matter is which flags pass: `--config` alone can name a program to run instead of the compiler. So flags are
-on a list, each with the kind of value it takes, and everything else is refused.
+No shell reads them, so shell syntax would be harmless; it is refused because that is promised and nobody needs it. What
+matters is which flags pass: `--config` alone can name a program to run instead of the compiler. So allowed flags are
+listed, each with the form of its value, and everything else is refused.
 """
 
 import re
@@ -16,7 +16,7 @@ MAX_ARGUMENTS = 64
 SHOWN_CHARS = 80
 
 WITH_JSON = frozenset({"build", "clippy", "check"})
-"""These are run with `--message-format=json`."""
+"""Subcommands that run with `--message-format=json`."""
 MANIFEST_PATH = "--manifest-path"
 
 _REFUSED = re.compile(r"[;&|$`(){}<>!\r\n\0]")
@@ -26,7 +26,7 @@ _TRIPLE = re.compile(r"[A-Za-z0-9_.-]+")
 _WORD = re.compile(r"[^-].*", re.DOTALL)
 
 Flags = Mapping[str, re.Pattern[str] | None]
-"""A flag and what its value must look like; None: it takes none."""
+"""Flag → the form of its value; None: it takes none."""
 
 _EVERYWHERE: Flags = {
     **dict.fromkeys(("--all-features", "--no-default-features", "--keep-going", "--locked", "--offline", "--frozen")),
@@ -46,7 +46,7 @@ FLAGS: Mapping[Subcommand, Flags] = {
     "test": {**_EVERYWHERE, **_TARGETS, "--no-fail-fast": None, "--no-run": None, "--doc": None},
     "publish": {**_EVERYWHERE, "--allow-dirty": None, "--no-verify": None},
 }
-"""What may stand in `extra_args`, before a `--`."""
+"""Flags allowed in `extra_args`, before a `--`."""
 BEHIND: Mapping[Subcommand, Flags] = {
     "test": {
         **dict.fromkeys(("--nocapture", "--no-capture", "--ignored", "--include-ignored", "--exact", "--show-output")),
@@ -55,7 +55,7 @@ BEHIND: Mapping[Subcommand, Flags] = {
     },
     "clippy": dict.fromkeys(("-A", "-W", "-D", "-F", "--allow", "--warn", "--deny", "--forbid"), _LINT),
 }
-"""What may stand behind a `--`: for the test programs, for the lints."""
+"""Flags allowed behind a `--`: for test programs, and for lints."""
 _INSTEAD = {
     "--dry-run": "use dry_run",
     "-n": "use dry_run",
@@ -77,7 +77,7 @@ def invalid(reason: str, hint: str = "") -> ExecutionFailed:
 
 
 def argv_of(asked: Cargo) -> list[str]:
-    """Arguments behind `cargo`. ExecutionFailed says which one is refused, and why."""
+    """The arguments behind `cargo`. Raises ExecutionFailed for the first that is refused."""
     own, behind = _split(asked.extra_args)
     return [
         asked.subcommand,
@@ -89,7 +89,7 @@ def argv_of(asked: Cargo) -> list[str]:
 
 
 def _chosen(asked: Cargo) -> Iterator[str]:
-    """The named parameters. Publishing has no profile: that flag is left out."""
+    """The arguments for the named parameters. Publishing has no profile flag."""
     if asked.profile == "release" and asked.subcommand != "publish":
         yield "--release"
     if asked.workspace:
@@ -103,7 +103,7 @@ def _chosen(asked: Cargo) -> Iterator[str]:
 
 
 def _target(triple: str) -> str:
-    """A file with a target of one's own could name a linker to run."""
+    """The target, if it is a triple: a target file could name a linker to run."""
     check_value("target", triple)
     if not _TRIPLE.fullmatch(triple) or triple.endswith(".json"):
         raise invalid(f"target cannot be {quoted(triple)}", "a triple such as x86_64-unknown-linux-gnu")
@@ -111,7 +111,7 @@ def _target(triple: str) -> str:
 
 
 def check_argument(argument: str) -> str:
-    """The argument, if nothing in it could mean anything to a shell."""
+    """The argument. Refused if it holds anything with a meaning in a shell."""
     if len(argument) > MAX_ARGUMENT_CHARS:
         raise invalid(f"an argument has {len(argument)} characters, the bound is {MAX_ARGUMENT_CHARS}")
     found = _REFUSED.search(argument)
@@ -121,7 +121,7 @@ def check_argument(argument: str) -> str:
 
 
 def check_value(parameter: str, value: str) -> str:
-    """A value that cannot be taken for a flag."""
+    """The value. Refused if it could be taken for a flag."""
     check_argument(value)
     if not value or value.startswith("-"):
         raise invalid(f"{parameter} cannot be {quoted(value)}", "it must not be empty or begin with '-'")
@@ -133,7 +133,7 @@ def quoted(argument: str) -> str:
 
 
 def _split(extra: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Before and behind the first `--`, every one checked."""
+    """The arguments before and behind the first `--`, all checked."""
     if len(extra) > MAX_ARGUMENTS:
         raise invalid(f"{len(extra)} extra_args, the bound is {MAX_ARGUMENTS}")
     words = [check_argument(argument) for argument in extra]
@@ -149,7 +149,7 @@ def _behind(words: list[str], subcommand: Subcommand) -> list[str]:
 
 
 def _checked(words: list[str], flags: Flags, what: str, *, bare: bool) -> Iterator[str]:
-    """The words, if each is a flag on the list or the value of one; `bare` words are names of tests."""
+    """The words, if each is a listed flag or its value; `bare` words are names of tests."""
     waiting = iter(words)
     for word in waiting:
         flag, equals, value = word.partition("=")

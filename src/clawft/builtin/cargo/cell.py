@@ -1,8 +1,8 @@
-"""The cell cargo runs in, with the compiler, build scripts and tests it starts.
+"""The sandbox of cargo, and of the compiler, build scripts and tests it starts.
 
-It reads what the user can but secrets, and writes to the workspace, to what cargo has fetched, and to caches. What
-decides about later runs (`bin`, `config.toml` and `env` of cargo's own folder) stays as it is. Its network are the
-hosts of the manifest, and of registries in the user's own cargo configuration.
+It may read what the user can, except secrets, and write to the workspace, cargo's downloads and caches. Files that
+decide about later runs (`bin`, `config.toml` and `env` of cargo's own folder) are protected. The network is limited to
+the hosts of the manifest and of registries in the user's own cargo configuration.
 """
 
 import os
@@ -19,14 +19,14 @@ from clawft.sandbox.bounds import PathRule
 from clawft.sandbox.cell import Cell
 
 DOWNLOADS = "static.crates.io"
-"""Where crates.io sends for the crates themselves."""
+"""The host that crates.io redirects downloads to."""
 FETCHED = ("registry", "git")
 LOCKS = (".package-cache", ".package-cache-mutate")
 CREDENTIALS = ("credentials.toml", "credentials")
 
 
 def cargo_cell(argv: Sequence[str], folder: Path, ruling: Path, request: CargoRequest, workspace: Path) -> Cell:
-    """Looks at files, and makes those of cargo's own folder that it could not make itself: for a thread."""
+    """The cell. Run it in a thread: it looks at files, and makes those of cargo's folder that cargo itself cannot."""
     if request.settings.sandbox == "off":
         return Cell(None, this_machine())
     also = (*worked_on(ruling), *own_folder(workspace, publishes=request.publishes))
@@ -35,7 +35,7 @@ def cargo_cell(argv: Sequence[str], folder: Path, ruling: Path, request: CargoRe
 
 
 def own_folder(workspace: Path, *, publishes: bool = False) -> tuple[PathRule, ...]:
-    """What cargo needs of its own folder, made as far as it is not there."""
+    """The rules for cargo's own folder, whose missing parts are made."""
     home = _home(workspace)
     _make_room(home)
     return tuple(rules(home, _toolchains(places(workspace)["~"]), publishes=publishes))
@@ -46,14 +46,14 @@ def _home(workspace: Path) -> Path:
 
 
 def rules(home: Path, toolchains: str, *, publishes: bool) -> Iterator[PathRule]:
-    """For cargo's own folder, and where its compilers are."""
+    """The rules for cargo's own folder and for its toolchains."""
     yield from (PathRule(str(home), "read"), PathRule(toolchains, "read"))
     yield from (PathRule(str(home / name), "write") for name in (*FETCHED, *LOCKS))
     yield from (PathRule(str(home / name), "read" if publishes else "hide") for name in CREDENTIALS)
 
 
 def hosts(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """Of the manifest, and of every registry and mirror the user's own configuration names."""
+    """The hosts of the manifest, and of every registry and mirror in the user's cargo configuration."""
     named = [*_addresses(config.get("registries"), "index"), *_addresses(config.get("source"), "registry")]
     own = (urlsplit(address.removeprefix("sparse+")).netloc.rpartition("@")[2] for address in named)
     return (*MANIFEST.permissions.network, DOWNLOADS, *filter(None, own))
@@ -71,7 +71,7 @@ def _toolchains(user: str) -> str:
 
 
 def _make_room(home: Path) -> None:
-    """Only what exists can be opened to a cell. Where it cannot be made, cargo does without."""
+    """Make the folders and files, as only existing ones can be opened to a cell; cargo can do without."""
     try:
         for name in FETCHED:
             (home / name).mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""What a call of the family asks for and gives back, and what the family may touch.
+"""The manifest, parameters and results of the cargo family.
 
-Light: tools are offered by it alone. Parsers and processes are loaded by the first call.
+Light: listing the tools loads only this. Parsers and processes are loaded by the first call.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,13 +31,13 @@ MANIFEST = Manifest(
 
 class CargoSettings(Struct, frozen=True):
     sandbox: str = "auto"
-    """What holds cargo and all it starts: `auto`, `strict` (no home, no network), `require` or `off`."""
+    """The sandbox of cargo and all it starts: `auto`, `strict` (no home, no network), `require` or `off`."""
     hosts: tuple[str, ...] = ()
-    """Hosts to reach besides those of the manifest and of the user's own registries; globs."""
+    """Host globs besides the hosts of the manifest and of the user's own registries."""
 
 
 class Cargo(Struct, frozen=True):
-    """What a call asks for (`CargoConfig` of the requirements), still unchecked."""
+    """The unchecked parameters of a call (`CargoConfig` of the requirements)."""
 
     subcommand: Subcommand
     profile: Profile = "debug"
@@ -49,7 +49,7 @@ class Cargo(Struct, frozen=True):
 
 
 class CargoRequest(Struct, frozen=True):
-    """What a call says besides cargo's arguments. `more` stands before the extra ones, `secret` only in `env`."""
+    """The parameters besides cargo's arguments. `more` stands before the extra ones, `secret` only in `env`."""
 
     working_dir: str
     timeout_s: float
@@ -58,11 +58,11 @@ class CargoRequest(Struct, frozen=True):
     env: Mapping[str, str] = {}
     secret: str = ""
     publishes: bool = False
-    """For good, and no rehearsal: then cargo may look into the user's credentials."""
+    """Whether it really publishes: only then cargo may read the user's credentials."""
 
 
 class CargoOutput(RunOutput, frozen=True, kw_only=True):
     """How a run of cargo ended."""
 
     messages: tuple[dict[str, Any], ...] = ()
-    """JSON messages of cargo, as they came, as far as there is room."""
+    """JSON messages of cargo, unchanged, as far as there is room."""

@@ -1,7 +1,7 @@
-"""What Rust's test programs print: one line per test, the output of those that failed, and at last their names. Pure.
+"""Parses the output of Rust's test programs: a line per test, the output of failed ones, their names at the end. Pure.
 
-What a test writes past the harness may look like any of it, so those that failed are the ones that are named at last.
-Names of the programs are on the other stream (`Running unittests src/lib.rs (…)`), in the same order.
+Output of the tests themselves may look the same, so the failed tests are those named at the end. Names of the programs
+are on the other stream (`Running unittests src/lib.rs (…)`), in the same order.
 """
 
 import re
@@ -17,9 +17,9 @@ from clawft.builtin.build.room import ReportRoom
 
 MAX_CASES = 50_000
 MAX_FAILURE_BYTES = 8 * 1024
-"""Kept of what one failed test printed: the last of it."""
+"""The end of a failed test's output that is kept."""
 MAX_FAILURES = 200
-"""Failed tests of which that is kept; a result has no room for more."""
+"""Failed tests whose output is kept; a result has no room for more."""
 
 _BEGIN = re.compile(r"running (\d+) tests?$")
 _CASE = re.compile(r"test (?P<name>.+?)(?: - should panic)? \.\.\. (?P<ending>ok|FAILED|ignored)(?:, (?P<why>.*))?$")
@@ -41,7 +41,7 @@ class Program(Struct, frozen=True):
 
 
 class Libtest:
-    """Hears stdout lines; knows the cases, each with the number of the program it belongs to."""
+    """Reads lines of stdout into cases, each with the number of its program."""
 
     def __init__(self) -> None:
         self.programs = 0
@@ -50,10 +50,10 @@ class Libtest:
         self._outputs: dict[tuple[int, str], Log] = {}
         self._section: Log | None = None
         self._named: dict[str, None] = {}
-        """Those of this program that failed, as it names them at last."""
+        """Failed tests of the current program, as it names them at the end."""
         self._room_of_names = ReportRoom(MAX_CASES)
         self._failed: dict[int, frozenset[str]] = {}
-        """Those that failed, of each program that came to its end."""
+        """Failed tests of each program that has ended."""
         self._before = ""
 
     def hear(self, line: str) -> None:
@@ -75,7 +75,7 @@ class Libtest:
         self._before = line
 
     def _may_begin(self) -> bool:
-        """Not while one runs, unless that ended without a word: an empty line comes first."""
+        """Whether a program can begin here: none is running, or an empty line came before."""
         return not self.programs or self.programs in self._failed or not self._before
 
     def _begin_names(self) -> None:
@@ -90,7 +90,7 @@ class Libtest:
                 self._add_failed(name)
 
     def cases(self, headers: Sequence[Program]) -> tuple[Case, ...] | None:
-        """All of them, or None if no test program ran. Named by the headers if there is one for each program."""
+        """All cases; None if no test program ran. `headers` give the programs' names, if there is one for each."""
         if not self.programs:
             return None
         names = _told_apart(headers) if len(headers) == self.programs else [""] * self.programs
@@ -106,13 +106,13 @@ class Libtest:
             self._cases[self.programs, case.name] = case
 
     def _add_failed(self, name: str) -> None:
-        """One whose line was lost among what a test wrote."""
+        """Add a failed test whose own line was lost in the output."""
         known = self._cases.get((self.programs, name))
         if (known is None or known.ending != "failed") and self._room.take(len(name)):
             self._cases[self.programs, name] = Case(name, "failed")
 
     def _output_of(self, name: str) -> Log:
-        """Where the lines of this test go; of one too many, nowhere."""
+        """The log for this test's output; beyond the bound one that is discarded."""
         kept = Log(MAX_FAILURE_BYTES)
         return self._outputs.setdefault((self.programs, name), kept) if len(self._outputs) < MAX_FAILURES else kept
 
@@ -122,7 +122,7 @@ class Libtest:
 
 
 def header(line: str) -> Program | None:
-    """The test program this line of stderr announces."""
+    """The test program that this line of stderr announces."""
     found = _HEADER.match(line)
     if found is None:
         return None
@@ -133,7 +133,7 @@ def header(line: str) -> Program | None:
 
 
 def _told_apart(programs: Sequence[Program]) -> list[str]:
-    """Each by its file; where several have that, by crate and file; where it must be, by its own name and file."""
+    """Unique names: the file; if several share it, crate and file; else the program's own name and file."""
     files = [each.file for each in programs]
     crates = [f"{each.crate} {each.file}" for each in programs]
     own = [f"{each.own} {each.file}" for each in programs]
@@ -142,7 +142,7 @@ def _told_apart(programs: Sequence[Program]) -> list[str]:
 
 
 def _shared(names: Iterable[str]) -> list[bool]:
-    """Of each, whether another is called the same."""
+    """For each name, whether another is equal."""
     names = list(names)
     count = Counter(names)
     return [count[name] > 1 for name in names]

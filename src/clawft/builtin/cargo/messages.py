@@ -1,4 +1,4 @@
-"""cargo's JSON messages: one object per line, as `--message-format=json` writes them. Pure."""
+"""Parses cargo's JSON messages: one object per line, as `--message-format=json` writes them. Pure."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _objects = msgspec.json.Decoder(dict[str, Any])
 
 
 def read_object(line: str) -> dict[str, Any] | None:
-    """The message on this line, whole; None if it is no JSON object."""
+    """The message on this line; None if it is not a JSON object."""
     if not line.startswith("{"):
         return None
     try:
@@ -70,7 +70,7 @@ def read_object(line: str) -> dict[str, Any] | None:
 
 
 def read_diagnostic(line: str) -> Diagnostic | None:
-    """The compiler's finding on this line; None if it is anything else, or only counts the others."""
+    """The compiler's finding on this line; None for other messages, and for summaries."""
     try:
         read = _lines.decode(line)
     except (msgspec.DecodeError, RecursionError):
@@ -116,7 +116,7 @@ def _span(span: _Span) -> Span:
 
 
 def _where_written(span: _Span) -> _Span:
-    """Inside a macro of somebody else's crate, the place in our own that used it."""
+    """The place in our own code, for a finding inside a macro of another crate."""
     while span.file_name.startswith(("/", "<")) and span.expansion is not None:
         span = span.expansion.span
     return span

@@ -1,4 +1,4 @@
-"""Everything cargo says, put together: messages and tests from stdout, progress and findings from stderr."""
+"""Parses all output of cargo: messages and tests on stdout, progress and findings on stderr."""
 
 from typing import Any
 
@@ -13,16 +13,16 @@ from clawft.builtin.cargo.stderr import MAX_DIAGNOSTICS, CargoProgress, PrintedF
 
 MAX_MESSAGES = 10_000
 MAX_MESSAGES_CHARS = 64 * 1024
-"""Of their lines, as cargo wrote them; a result shows less."""
+"""Characters of the messages that are kept; a result shows less."""
 MAX_PROGRAMS = 1_000
 """Test programs of one run whose names are kept."""
 
 
 class CargoParser:
-    """An `OutputParser`. `messages` are cargo's own, as they came."""
+    """The `OutputParser` of cargo. `messages` are cargo's own, unchanged."""
 
     def __init__(self, tell: TellProgress, *, json: bool = True) -> None:
-        """Without `json`, a line that looks like it was printed by a test."""
+        """Without `json`, lines that look like JSON were printed by a test."""
         self.messages: list[dict[str, Any]] = []
         self._tell = tell
         self._json = json
@@ -58,5 +58,5 @@ class CargoParser:
         return Keep.SHOWN
 
     def report(self, written: bytes | None) -> BuildReport:
-        """Findings for people count only where cargo was not asked for JSON."""
+        """Printed findings count only where cargo wrote no JSON."""
         return BuildReport(unique(self._diagnostics or self._findings.found), self._tests.cases(self._programs))

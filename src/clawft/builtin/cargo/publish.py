@@ -1,4 +1,4 @@
-"""Publishing: a rehearsal unless told otherwise, to a registry the user named, with a token nobody gets to see."""
+"""Publishes a crate: a rehearsal by default, to a registry the user named, with a token that no agent sees."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from clawft.provider.manifest import places
 async def run_publish(
     cargo: Cargo, request: CargoRequest, ctx: ToolContext, *, dry_run: bool, registry: str | None, token: str | None
 ) -> CargoOutput:
-    """A rehearsal needs no token, so none is looked up for it, even if one is named."""
+    """Publish. A rehearsal needs no token, so none is looked up, even if one is named."""
 
     def complete(request: CargoRequest) -> CargoRequest:
         return prepare(request, ctx.workspace, dry_run, registry, token)
@@ -23,7 +23,7 @@ async def run_publish(
 def prepare(
     request: CargoRequest, workspace: Path, dry_run: bool, registry: str | None, token: str | None
 ) -> CargoRequest:
-    """The registry is always named: a project's configuration may have another default."""
+    """Always names the registry, as a project's configuration may have another default."""
     chosen = find_registry(registry, Path(places(workspace)["$CARGO_HOME"]), MANIFEST)
     secret = token_of(token, chosen) if token is not None and not dry_run else ""
     more = ("--registry", chosen.name, *(["--dry-run"] if dry_run else []))

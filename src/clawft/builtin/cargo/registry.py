@@ -1,9 +1,8 @@
-"""Where a crate is published, and with which token: only to places, and with secrets, that the user's own hand named.
+"""Finds the registry and the token to publish with: only those that the user's own configuration names.
 
-A project can bring a `.cargo/config.toml` that gives a registry another address. So the address of a named registry is
-taken from the user's own file (`$CARGO_HOME/config.toml`) and handed to cargo in a way that overrules the project's.
-A token is a reference to the very variable, or keyring entry, that is meant for this registry: no other secret can be
-sent there.
+A project can bring a `.cargo/config.toml` that gives a registry another address. So the address is taken from the
+user's own file (`$CARGO_HOME/config.toml`) and passed to cargo in a way that overrules the project's. A token is a
+reference to the variable or keyring entry of this very registry: no other secret can be sent there.
 """
 
 import re
@@ -27,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 class CrateRegistry(Struct, frozen=True):
-    """`index` is empty for crates.io, which cargo knows."""
+    """A registry. `index` is empty for crates.io, which cargo knows."""
 
     name: str = CRATES_IO
     index: str = ""
@@ -37,13 +36,13 @@ class CrateRegistry(Struct, frozen=True):
         return "CARGO_REGISTRY_TOKEN" if self.name == CRATES_IO else f"CARGO_REGISTRIES_{_upper(self.name)}_TOKEN"
 
     def environment(self, token: str) -> dict[str, str]:
-        """What tells cargo where and as whom: the environment, which no process list shows, and no file overrules."""
+        """Variables that give cargo the registry and the token: no process list shows, and no file overrules them."""
         told = {self.token_variable: token} if token else {}
         return {**told, f"CARGO_REGISTRIES_{_upper(self.name)}_INDEX": self.index} if self.index else told
 
 
 def find_registry(name: str | None, cargo_home: Path, manifest: Manifest) -> CrateRegistry:
-    """crates.io, or one the user's cargo configuration names. Reads that file."""
+    """crates.io, or a registry from the user's cargo configuration, which is read."""
     if name is None or name == CRATES_IO:
         check_host(manifest, "publish", CRATES_IO_HOST)
         return CrateRegistry()
@@ -67,7 +66,7 @@ def index_of(config: Mapping[str, Any], name: str) -> str:
 
 
 def token_of(reference: str, registry: CrateRegistry) -> str:
-    """The token a reference stands for. What was given is never repeated: it may be the token itself."""
+    """The token a reference stands for. The reference is never repeated: it may be the token itself."""
     allowed = (f"secret://env/{registry.token_variable}", f"secret://keyring/cargo/{registry.name}")
     if not is_reference(reference):
         raise invalid("token must be a reference, never the token itself", f"one of: {', '.join(allowed)}")

@@ -1,4 +1,4 @@
-"""Run cargo for a call: the checks, in the order they can fail; then the run; then what it said."""
+"""Runs cargo for a call: checks it, runs it, and makes the result."""
 
 import asyncio
 import os
@@ -25,32 +25,32 @@ from clawft.provider.manifest import check_path, check_process, places
 
 CARGO_TOML = "Cargo.toml"
 RULES = (CARGO_TOML, ".cargo/config.toml", ".cargo/config", "rust-toolchain.toml", "rust-toolchain")
-"""Files that say what is run, in the folder of a crate and in every folder above it."""
+"""Files that affect what is run, in the folder of a crate and in every folder above it."""
 MAX_MESSAGES_BYTES = 8 * 1024
-"""Of cargo's own messages in a result. What the compiler found is in `diagnostics`, in a shorter form."""
+"""Size of cargo's own messages in a result. `diagnostics` has the compiler's findings in a shorter form."""
 
 Complete = Callable[[CargoRequest], CargoRequest]
 
 ALWAYS_KEPT = ("PATH", "HOME")
 FIXED = {
     "CARGO_TERM_COLOR": "never",
-    "CARGO_TERM_PROGRESS_WHEN": "always",  # the bar has the total, which the lines beside it have not
+    "CARGO_TERM_PROGRESS_WHEN": "always",  # only the bar has the total
     "CARGO_TERM_PROGRESS_WIDTH": "80",
     "RUST_BACKTRACE": "0",
 }
 
 
 def environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What every run of cargo sees: what the manifest grants, and how we want to be talked to."""
+    """The variables of every run: those the manifest grants, and those that set the form of the output."""
     return {**clear_environment(environ, (*ALWAYS_KEPT, *MANIFEST.permissions.env_vars)), **FIXED}
 
 
 async def run_cargo(
     cargo: Cargo, request: CargoRequest, ctx: ToolContext, complete: Complete | None = None
 ) -> CargoOutput:
-    """ExecutionFailed or PermissionDenied if it may not or cannot run; whatever cargo says is a result.
+    """Raises ExecutionFailed or PermissionDenied if it may not or cannot run; a failing cargo gives a result.
 
-    `complete` adds to what is asked, in a thread, once it is certain that it may run.
+    `complete` adds to the request, in a thread, once it is certain that it may run.
     """
     tool = cargo.subcommand
     check_process(MANIFEST, tool)
@@ -69,7 +69,7 @@ async def run_cargo(
 
 
 def with_manifest_inside(argv: Sequence[str], where: Path, workspace: Path) -> tuple[list[str], Path]:
-    """The arguments, if cargo will find its manifest inside the workspace; and the folder to be trusted."""
+    """The arguments, if cargo will find its manifest inside the workspace; and the folder that has to be trusted."""
     tool, known = argv[0], places(workspace)
     check_path(MANIFEST, tool, where, known)
     if argv.count(MANIFEST_PATH) > 1:

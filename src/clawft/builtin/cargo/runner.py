@@ -1,4 +1,4 @@
-"""cargo as a runner of declared tasks: `target` is the subcommand, `args` pass the same list of flags as in a call."""
+"""cargo as a runner of declared tasks: `target` is the subcommand, `args` pass the same checks as in a call."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from clawft.builtin.cargo.family import Cargo, Subcommand
 from clawft.builtin.cargo.parser import CargoParser
 
 SUBCOMMANDS: dict[str, Subcommand] = {"build": "build", "test": "test", "clippy": "clippy", "check": "check"}
-"""No task publishes: that is for a call of its own."""
+"""Tasks cannot publish: that takes a call of its own."""
 
 
 class CargoRunner(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""What cargo says on stderr: how far it is (`Compiling x v1`, a bar with `3/17`) and findings for people. Pure."""
+"""Parses cargo's stderr: progress (`Compiling x v1`, a bar with `3/17`) and printed findings. Pure."""
 
 import re
 
@@ -23,7 +23,7 @@ _LEVELS: dict[str, Level] = {"error": "error", "warning": "warning"}
 
 
 class CargoProgress(Struct):
-    """Steps begun and units of work done: only ever more of them, as the protocol wants."""
+    """Steps begun and units done; they only grow, as the protocol requires."""
 
     begun: int = 0
     done: int = 0
@@ -32,7 +32,7 @@ class CargoProgress(Struct):
     told: int = 0
 
     def hear(self, line: str) -> bool:
-        """True if there is news to pass on."""
+        """Read a line; True if there is progress to report."""
         bar = _BAR.match(line)
         step = None if bar else _STEP.match(line)
         if bar:
@@ -54,7 +54,7 @@ class CargoProgress(Struct):
 
     @property
     def message(self) -> str:
-        """`Compiling x v1 (3/17)`"""
+        """A text such as `Compiling x v1 (3/17)`."""
         return self.said if self.total is None else f"{self.said} ({self.reached}/{self.all})"
 
 
@@ -63,7 +63,7 @@ def is_bar(line: str) -> bool:
 
 
 class PrintedFindings:
-    """Findings in the form for people: a line with the level, then one with the place."""
+    """Reads findings in the form for people: a line with the level, then one with the place."""
 
     def __init__(self) -> None:
         self.found: list[Diagnostic] = []

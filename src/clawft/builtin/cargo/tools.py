@@ -45,7 +45,7 @@ WHAT_IT_DOES: dict[Subcommand, tuple[str, str]] = {
 
 
 def _cargo_tool(subcommand: Subcommand, settings: CargoSettings) -> Callable[..., Any]:
-    """The four that build take the same parameters."""
+    """The tool for one of the four subcommands that build, which take the same parameters."""
 
     async def run(  # noqa: PLR0913 - each one is a parameter of the tool
         working_dir: WorkingDir,
@@ -112,7 +112,7 @@ def tools_with(settings: CargoSettings | None) -> list[tuple[Callable[..., Any],
 
 
 def _saying_invalid_params(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrong arguments are `invalid params`, whoever finds out: the schema, or we."""
+    """Makes all errors about arguments `invalid params`, from the schema as well as from our checks."""
     definition = definition_of(function)
     decode_and_run = definition.run
 
