@@ -1,4 +1,4 @@
-"""The IDE: edit, diagnose and navigate code live, in VS Code, in Neovim, or with language servers alone.
+"""The ide family: edits, diagnoses and navigates code live, in VS Code, Neovim, or by language servers alone.
 
 | what | where |
 |---|---|

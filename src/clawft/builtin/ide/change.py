@@ -1,4 +1,4 @@
-"""Tools that change texts: edit, rename, apply an action, format, save. All changes of a call happen, or none."""
+"""Tools that change texts: edit, rename, apply an action, format, save. All changes of a call are made, or none."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -89,7 +89,7 @@ class ActionsAnswer(IdeAnswer, frozen=True, kw_only=True):
 class SaveAnswer(IdeAnswer, frozen=True, kw_only=True):
     path: str
     discarded: bool = False
-    """The editor has the text of the disk now."""
+    """Whether the editor has reloaded the text from the disk."""
 
     def text(self) -> str:
         return f"{self.path}: the editor has the text of the disk again" if self.discarded else f"Saved {self.path}"
@@ -153,7 +153,7 @@ async def edit(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
 
 
 async def _problems(connection: IdeConnection, path: str, wait_ms: int) -> Problems | None:
-    """None if nobody can tell: the edit is made all the same."""
+    """The problems after an edit; None if they cannot be found out, which does not fail the edit."""
     try:
         return await connection.get_diagnostics(path, wait_ms)
     except IdeError:
@@ -167,7 +167,7 @@ def _check_one_form(
     expected: str | None,
     edits: Sequence[RequestedEdit] | None,
 ) -> None:
-    """What would not be heeded is refused: who says what must stand there relies on it."""
+    """Refuse parameters that would be ignored: a caller that gives `expected_text` relies on it."""
     named = zip(
         (*_RANGE, "anchor", "new_text", "expected_text"), (*ends, anchor or None, new_text, expected), strict=True
     )
@@ -181,7 +181,7 @@ def _check_one_form(
 
 
 def _at_range(ends: Ends, new_text: str | None, expected: str | None) -> list[RequestedEdit] | None:
-    """The edit of the range that was named; None if none was, and so it is by an anchor."""
+    """The edit of the named range; None if none was named, so that the anchor counts."""
     match ends:
         case (int(line), int(character), int(end_line), int(end_character)) if new_text is not None:
             return [RequestedEdit(line, character, end_line, end_character, new_text, expected)]
@@ -215,7 +215,7 @@ def _range(each: RequestedEdit) -> Range:
 
 
 async def _ask_first(ide: Ide, connection: IdeConnection, change: FileEdit) -> tuple[FileEdit, str]:
-    """The change as the person wants it. Raises IdeFailed if they do not."""
+    """The change as the person accepts it. Raises IdeFailed if they reject it."""
     buffer = await ide.ask(connection, connection.read(change.path))
     proposed = applied_to(buffer.text or "", change.edits)
     judged = await reviewed(ide, connection, change.path, buffer.text or "", proposed)
@@ -254,7 +254,7 @@ async def rename(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
 
 
 async def _is_called_that(ide: Ide, spot: Spot, changes: Sequence[FileEdit]) -> bool:
-    """Whether the text at the place stays as it is: servers answer with changes all the same."""
+    """Whether the rename changes nothing at the place: servers answer with edits all the same."""
     edits = [edit for each in changes if each.path == spot.path for edit in each.edits]
     buffer = await ide.ask(spot.connection, spot.connection.read(spot.path))
     return bool(edits) and applied_to(buffer.text or "", edits) == buffer.text

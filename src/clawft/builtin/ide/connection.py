@@ -1,4 +1,4 @@
-"""What every way to an editor can do. One file per kind of editor implements it; the tools know nothing else."""
+"""The protocol of editors, implemented by one file for each kind; the tools know nothing else of them."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -22,7 +22,7 @@ from clawft.builtin.ide.model import (
 
 
 class IdeConnection(Protocol):
-    """Paths are absolute and checked. Every method may raise an `IdeError`; several agents may call at once."""
+    """One editor. Paths are absolute and checked. Methods may raise an `IdeError`, and be called by several agents."""
 
     @property
     def backend(self) -> str:
@@ -33,21 +33,21 @@ class IdeConnection(Protocol):
     def window(self) -> Window: ...
 
     def seconds(self) -> float:
-        """How long an operation may take now: more while it still starts."""
+        """How long an operation may take now: longer while the editor starts."""
         ...
 
     def state(self, path: str) -> Buffer | None:
-        """Version and dirt of a text, as far as known without asking."""
+        """Whether the text is saved, and its version, as far as known without asking."""
         ...
 
     async def open_file(self, path: str, position: Position | None = None) -> Buffer: ...
 
     async def read(self, path: str) -> Buffer:
-        """The text as the editor has it, saved or not."""
+        """The text in the editor, saved or not."""
         ...
 
     async def apply_edit(self, changes: Sequence[FileEdit], *, save: bool = False) -> list[Buffer]:
-        """All of them or none."""
+        """Make all of the changes, or none."""
         ...
 
     async def get_diagnostics(self, path: str | None, wait_ms: int = 0) -> Problems: ...
@@ -63,19 +63,19 @@ class IdeConnection(Protocol):
     async def document_symbols(self, path: str) -> list[SymbolInfo]: ...
 
     async def rename(self, path: str, position: Position, new_name: str) -> list[FileEdit]:
-        """What would change; nothing is changed yet."""
+        """The changes a rename would make; none is made yet."""
         ...
 
     async def code_actions(self, path: str, place: Range) -> list[Action]: ...
 
     async def format(self, path: str) -> list[TextEdit]:
-        """What a formatter would change; nothing is changed yet."""
+        """The changes a formatter would make; none is made yet."""
         ...
 
     async def save(self, path: str) -> Buffer: ...
 
     async def discard(self, path: str) -> Buffer:
-        """Take the text of the disk; what is not saved is lost."""
+        """Reload the text from the disk; unsaved changes are lost."""
         ...
 
     async def selection(self) -> Selection: ...
@@ -83,20 +83,21 @@ class IdeConnection(Protocol):
     async def open_editors(self) -> list[OpenEditor]: ...
 
     async def show_diff(self, path: str, new_text: str) -> Review:
-        """Let the person judge. Takes as long as they do; cancelling takes the question off their screen."""
+        """Let the person judge, without a deadline; cancelling removes the question from their screen."""
         ...
 
     def changed_on_disk(self, paths: Sequence[str] | None) -> list[str]:
-        """A tool of ours wrote these files as a whole, or any at all if None. Never waits.
+        """Report that a tool of ours wrote these files, or any files if None. Never waits.
 
-        Returns those whose unsaved text gave way to what was written: where no person sits, the later one counts.
+        Returns the files whose unsaved text was replaced by what was written: without a person, the later change
+        counts.
         """
         ...
 
     def unsaved(self) -> list[str]:
-        """Texts that differ from the disk, as far as is known without asking."""
+        """Texts that differ from the disk, as far as known without asking."""
         ...
 
     def overtaken(self) -> list[str]:
-        """Of these, those whose file somebody else has written since, as far as is known: they cannot be saved."""
+        """Unsaved texts whose file has been written by others since, as far as known: they cannot be saved."""
         ...

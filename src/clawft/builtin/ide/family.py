@@ -1,4 +1,4 @@
-"""What the tools of the family share: the way to an editor, the time it may take, and how a result is told."""
+"""What the tools of the family share: finding the editor, deadlines, and members of results."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -45,7 +45,7 @@ Found = TypeVar("Found", Diagnostic, SymbolInfo)
 
 class IdeSettings(Struct, frozen=True):
     sandbox: str = "auto"
-    """What holds language servers: `auto`, `strict` (no home, no network), `require` or `off`."""
+    """The sandbox of language servers: `auto`, `strict` (no home, no network), `require` or `off`."""
 
 
 MAYBE_MADE = "the change may have been made all the same, or may still be: read the file before you make it again"
@@ -58,15 +58,15 @@ class IdeAnswer(Struct, frozen=True, kw_only=True):
     window: str
     version: int | None = None
     fresh: bool = True
-    """The answer describes the text as it is now."""
+    """Whether the answer describes the current text."""
     dirty: bool = False
-    """That text is not saved: programs that read the disk see an older one."""
+    """Whether the text is unsaved: programs that read the disk see an older one."""
     pending: bool = False
-    """The editor is still at work on it; ask again."""
+    """Whether the editor is still working on it; ask again."""
 
 
 class AnswerStamp(TypedDict):
-    """The members of `IdeAnswer`, for those who build on it."""
+    """The members of `IdeAnswer`, to build results that extend it."""
 
     backend: str
     window: str
@@ -97,7 +97,7 @@ class PlaceQuery(Struct, frozen=True):
 
 
 class Spot(Struct, frozen=True):
-    """A place in a file, and who knows about it."""
+    """A place in a file, and the editor that has the file."""
 
     connection: IdeConnection
     path: str
@@ -108,7 +108,7 @@ class Spot(Struct, frozen=True):
 
 
 class Ide:
-    """One call of a tool on its way to an editor."""
+    """The context of one call of a tool."""
 
     def __init__(self, tool: str, hub: IdeHub, ctx: ToolContext) -> None:
         self.tool = tool
@@ -130,28 +130,28 @@ class Ide:
         return paths.shown(path, self.hub.workspace)
 
     async def inside(self, found: Sequence[Found]) -> list[Found]:
-        """What an editor has found in files that the agent may speak about."""
+        """Those results of an editor that are in files the agent may see."""
         files = {each.file_path for each in found if each.file_path}
         known = await asyncio.to_thread(paths.beneath, self.hub.roots(), files)
         return [each for each in found if not each.file_path or each.file_path in known]
 
     def placed(self, each: Diagnostic) -> Diagnostic:
-        """As agents read it."""
+        """The diagnostic as agents see it."""
         path = each.file_path and self.shown(each.file_path)
         return msgspec.structs.replace(each, file_path=path, severity=DiagnosticSeverity(each.severity))
 
     def find_writable(self, path: str) -> str:
-        """A file the agent may change: not one that decides which programs run."""
+        """The path of a file that the agent may change: not one that decides which programs run."""
         found = self.find(path)
         refuse_steering(TOOL, self.shown(found))
         return found
 
     def check_change(self, path: str) -> None:
-        """Refuses a file that decides which programs run, of those an editor would change. It need not exist yet."""
+        """Refuse a change of an editor to a file that decides which programs run. The file may be missing."""
         refuse_steering(TOOL, self.shown(paths.find_new(self.hub.roots(), path)))
 
     async def ask(self, connection: IdeConnection, work: Awaitable[T], extra_ms: int = 0) -> T:
-        """Its answer, within the time such an operation may take."""
+        """Await the answer, within the time such an operation may take."""
         seconds = connection.seconds() + extra_ms / 1000
         try:
             async with asyncio.timeout(seconds):
@@ -162,7 +162,7 @@ class Ide:
             ) from None
 
     async def change(self, connection: IdeConnection, work: Awaitable[T]) -> T:
-        """The answer to what changes a text. Late is not undone: an editor that is busy may make it after all."""
+        """Await the answer to a change. A timeout does not undo it: a busy editor may still make it."""
         try:
             return await self.ask(connection, work)
         except IdeTimeout as late:
@@ -187,7 +187,7 @@ class Ide:
         return Position(where.line, where.character)
 
     async def _symbol(self, connection: IdeConnection, path: str, name: str) -> Range:
-        """`greet`, or `Greeter.greet` where the name alone is not clear."""
+        """The range of a symbol, named `greet`, or `Greeter.greet` where that is ambiguous."""
         container, _, own = name.rpartition(".")
         known = await self.ask(connection, connection.document_symbols(path))
         found = [each for each in known if each.name == own and container in ("", each.container)]

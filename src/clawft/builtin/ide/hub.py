@@ -1,4 +1,4 @@
-"""The editors that are here, and which of them a call goes to: never a guess, an error where it is not clear."""
+"""`IdeHub`: the connected editors, and which of them a call goes to; an error where that is ambiguous."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ MAX_WINDOWS = 64
 
 
 class Fit(Struct, frozen=True, order=True):
-    """How well a window fits a call; the greatest wins. `depth` 0: not at all."""
+    """How well a window fits a call; the greatest is chosen. `depth` 0: not at all."""
 
     depth: int
     focused: bool
 
 
 class IdeHub:
-    """Windows come and go; the language servers behind `headless` are always there."""
+    """The connected windows, and the language servers behind `headless`, which are always available."""
 
     def __init__(self, workspace: Path, headless: Callable[[], IdeConnection]) -> None:
-        """`headless` is called when somebody first needs it."""
+        """`headless` is called on first use."""
         self.workspace = Path(os.path.realpath(workspace))
         self._make_headless = headless
         self._headless: IdeConnection | None = None
         self._windows: dict[str, IdeConnection] = {}
         self._watchers: list[Callable[[str], None]] = []
         self.finder: Callable[[], Awaitable[None]] | None = None
-        """Looks for editors that do not come by themselves."""
+        """Looks for editors that do not connect by themselves."""
 
     @property
     def headless(self) -> IdeConnection:
@@ -45,7 +45,7 @@ class IdeHub:
     # ── who is here ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def connect(self, connection: IdeConnection) -> None:
-        """A window is here, or is here again: the same id takes the place of the one before."""
+        """Add a window; it replaces an earlier one with the same id."""
         id = connection.window.id
         if id not in self._windows and len(self._windows) >= MAX_WINDOWS:
             raise IdeNotConnected(f"{MAX_WINDOWS} windows are connected already", hint="close some of them")
@@ -53,7 +53,7 @@ class IdeHub:
         self.happened("windows")
 
     def disconnect(self, connection: IdeConnection) -> None:
-        """Only if it is still the one that holds the place."""
+        """Remove a window, unless another one has replaced it."""
         id = connection.window.id
         if self._windows.get(id) is connection:
             del self._windows[id]
@@ -68,7 +68,7 @@ class IdeHub:
             await self.finder()
 
     def watch(self, watcher: Callable[[str], None]) -> None:
-        """Called with the name of what happened: windows, selection, editors, diagnostics."""
+        """Have the watcher called with the name of an event: windows, selection, editors, diagnostics."""
         self._watchers.append(watcher)
 
     def happened(self, what: str) -> None:
@@ -78,7 +78,7 @@ class IdeHub:
     # ── which one ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def route(self, path: str | None = None, window: str = "", *, screen: bool = False) -> IdeConnection:
-        """The window asked for; else the one whose folder is deepest above the path (or the workspace); else headless.
+        """The named window; else the one whose folder is deepest above the path (or the workspace); else headless.
 
         `screen`: only a window will do.
         """
@@ -94,7 +94,7 @@ class IdeHub:
         return self.headless
 
     def roots(self) -> list[Path]:
-        """Where paths may lead: the workspace first, then folders that a window has open together with it."""
+        """Folders that paths may lead to: the workspace, then folders that a window has open beside it."""
         opened = [list(map(os.path.realpath, each.window.folders)) for each in self._windows.values()]
         beside = [Path(folder) for folders in opened if str(self.workspace) in folders for folder in folders]
         return list(dict.fromkeys([self.workspace, *beside]))
@@ -129,11 +129,11 @@ class IdeHub:
     # ── what is not on the disk ──────────────────────────────────────────────────────────────────────────────────────
 
     def unsaved(self, beneath: str = ".") -> list[str]:
-        """Texts that the disk does not have, in this file or folder of the workspace."""
+        """Unsaved texts in this file or folder of the workspace."""
         return self._beneath(beneath, [path for each in self._all() for path in each.unsaved()])
 
     def overtaken(self, beneath: str = ".") -> list[str]:
-        """Of these, those whose file is newer than what they go back to."""
+        """Unsaved texts whose file was written by others since."""
         return self._beneath(beneath, [path for each in self._all() for path in each.overtaken()])
 
     def _beneath(self, place: str, paths: Sequence[str]) -> list[str]:
@@ -144,13 +144,13 @@ class IdeHub:
         return sorted(os.path.relpath(path, self.workspace) for path in found)
 
     def _all(self) -> list[IdeConnection]:
-        """Everyone who may hold a text."""
+        """All connections that may hold a text."""
         return [*self.connections, *filter(None, [self._headless])]
 
     def changed_on_disk(self, path: str | None = None) -> list[str]:
-        """A tool of ours wrote this file of the workspace, or any at all if None.
+        """Report that a tool of ours wrote this file of the workspace, or any file if None.
 
-        Returns the texts that were not saved and are gone with it.
+        Returns the unsaved texts that are lost by that.
         """
         paths = None if path is None else [os.path.join(self.workspace, path)]
         return self._beneath(".", [lost for each in self._all() for lost in each.changed_on_disk(paths)])
@@ -161,6 +161,6 @@ def _in_words(path: str | None) -> str:
 
 
 def fit(window: Window, path: str) -> Fit:
-    """Depth of the deepest folder of the window that is above the path."""
+    """The depth of the window's deepest folder above the path."""
     above = [len(Path(real).parts) for real in map(os.path.realpath, window.folders) if Path(path).is_relative_to(real)]
     return Fit(max(above, default=0), window.focused)

@@ -1,4 +1,4 @@
-"""Tools that look: problems, symbols, what a place means, where it is defined and used."""
+"""Tools that look: problems, symbols, documentation, definitions and uses."""
 
 from heapq import nsmallest
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""An editor that is not there: texts in memory, prepared answers, every call written down. For tests."""
+"""An editor for tests: texts in memory, prepared answers, and a record of all calls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from clawft.errors import IdeError
 
 
 class MockIde:
-    """Fill in what it shall answer; `calls` tells what it was asked. `fails` is raised by every operation."""
+    """Set the answers it is to give; `calls` records what it was asked. `fails` is raised by every operation."""
 
     backend = "mock"
 

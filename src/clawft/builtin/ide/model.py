@@ -1,4 +1,4 @@
-"""What editors and agents speak about: places in a text, changes to it, and what is known about it.
+"""The data of editors: places in a text, changes to it, diagnostics, symbols, windows.
 
 Lines and characters count from zero; a character is a UTF-16 unit, as in the Language Server Protocol and in VS Code.
 """
@@ -68,9 +68,9 @@ class FileEdit(Struct, frozen=True, omit_defaults=True):
     path: str
     edits: list[TextEdit]
     version: int | None = None
-    """The version these changes were made for; they are refused if the text has another by now."""
+    """The version these changes were made for; they are refused if the text has another one."""
     expected: list[str | None] | None = None
-    """What must stand in the range of each edit now, where it matters."""
+    """The text that must stand in the range of each edit, if that is to be checked."""
 
 
 class Buffer(Struct, frozen=True, omit_defaults=True):
@@ -135,7 +135,7 @@ class Window(Struct, frozen=True, omit_defaults=True):
     capabilities: list[str] = []
     ready: bool = True
     sandbox: str = ""
-    """What holds the language servers we started."""
+    """The sandbox of the language servers we started."""
 
 
 SYMBOL_KINDS = (
@@ -145,5 +145,5 @@ SYMBOL_KINDS = (
 
 
 def symbol_kind(number: int) -> str:
-    """The word for a kind of the Language Server Protocol, which counts from one."""
+    """The name of a kind in the Language Server Protocol, which counts from one."""
     return SYMBOL_KINDS[number - 1] if 1 <= number <= len(SYMBOL_KINDS) else "unknown"

@@ -1,7 +1,7 @@
-"""Which files an agent may speak about: those beneath the roots, wherever symlinks lead.
+"""Checks which files an agent may use: those beneath the roots, after following symlinks.
 
 The roots are the workspace and, where a window has the workspace open beside other folders, those too. The editor
-checks once more on its side, because it may see other mounts than we do.
+checks again on its side, as it may see other mounts than we do.
 """
 
 import os
@@ -41,7 +41,7 @@ def find_new(roots: Sequence[Path], path: str) -> str:
 
 
 def _checked(path: str) -> str:
-    """A plain path. One `file:` spelling is understood, no other address is."""
+    """The path as plain text. Only the `file:` address is accepted."""
     check_text(path, TOOL)
     if any(ord(letter) < 32 or ord(letter) == 127 for letter in path):
         raise PermissionDenied(TOOL, "a path may not contain control characters")
@@ -54,7 +54,7 @@ def _checked(path: str) -> str:
 
 
 def _root_of(roots: Sequence[Path], path: str) -> Path:
-    """The root to start from: the deepest above an absolute path, the first one (the workspace) otherwise."""
+    """The root to start from: the deepest above an absolute path, otherwise the first one (the workspace)."""
     if not os.path.isabs(path):
         return roots[0]
     above = [root for root in roots if _is_above(root, path)]
@@ -67,13 +67,13 @@ def _is_above(root: Path, path: str) -> bool:
 
 
 def beneath(roots: Sequence[Path], files: Iterable[str]) -> set[str]:
-    """Those of an editor's files that lie beneath the roots: it may have followed a link out of them."""
+    """Those of an editor's files that are really beneath the roots: it may have followed a link out of them."""
     real = [os.path.realpath(root) for root in roots]
     return {file for file in files if any(Path(os.path.realpath(file)).is_relative_to(root) for root in real)}
 
 
 def shown(path: str, workspace: Path) -> str:
-    """How agents read it: relative to the workspace where it lies inside."""
+    """The path as agents see it: relative to the workspace if it lies inside."""
     try:
         return str(Path(path).relative_to(os.path.realpath(workspace)))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The family as a provider: its tools, and the live state of the editor as resources that can be subscribed to."""
+"""The family as a provider: its tools, and the state of the editor as resources that can be watched."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from clawft.provider.context import ToolContext
 from clawft.provider.function import FunctionProvider
 from clawft.store.base import KeyValueStore
 
-if TYPE_CHECKING:  # loaded when there is no editor to ask
+if TYPE_CHECKING:  # loaded where there is no editor
     from clawft.builtin.ide.lsp.backend import HeadlessIde
     from clawft.builtin.ide.nvim.watch import Neovims
     from clawft.builtin.ide.vscode.reception import Reception
@@ -37,7 +37,7 @@ UPDATED = {
 
 
 class IdeProvider(FunctionProvider):
-    """Tools that are always listed; which editor answers is decided by each call."""
+    """The tools, which are always listed; each call decides which editor answers."""
 
     headless: HeadlessIde | None = None
     _neovims: Neovims | None = None
@@ -55,13 +55,13 @@ class IdeProvider(FunctionProvider):
             self.add(function)
 
     def _headless(self) -> IdeConnection:
-        from clawft.builtin.ide.lsp.backend import HeadlessIde  # with an editor nobody may ever need it
+        from clawft.builtin.ide.lsp.backend import HeadlessIde  # with an editor it may never be needed
 
         self.headless = HeadlessIde(self.workspace, lambda: self.hub.happened("diagnostics"), self._settings.sandbox)
         return self.headless
 
     async def _look_around(self) -> None:
-        """Neovim has no extension of ours that would call: we look for it."""
+        """Look for Neovims, which have no extension of ours that would connect by itself."""
         if sys.platform == "win32":  # no Unix sockets to look for
             return
         if self._neovims is None:

@@ -1,6 +1,6 @@
-"""An editor of its own process, spoken to in the words of the tools: one operation, one answer.
+"""An editor in another process, as messages: one operation, one answer.
 
-`RemoteIde` turns operations into messages and answers into our types; a subclass only carries them.
+`RemoteIde` turns operations into messages and answers into our types; a subclass only transports them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from clawft.builtin.ide.model import (
 from clawft.errors import IdeError, IdeFailed, IdeFileNotFound, IdeNotConnected, PermissionDenied
 
 FIRST_SECONDS = 15.0
-"""What a window may take for its first operation, when it still wakes its own language servers."""
+"""Time for the first operation of a window, which may still start its own language servers."""
 MAX_STATES = 1_000
 
 log = logging.getLogger("clawft.ide")
@@ -51,7 +51,7 @@ class RemoteIde(ABC):
         self._warm = False
         self._states: dict[str, Buffer] = {}
         self._beside: set[asyncio.Task[None]] = set()
-        """What is told in passing: nobody waits for it."""
+        """Messages sent in the background, whose answers are not awaited."""
 
     @property
     def window(self) -> Window:
@@ -149,7 +149,7 @@ class RemoteIde(ABC):
         return await self._ask("show_diff", Review, patient=True, path=path, new_text=new_text)
 
     def changed_on_disk(self, paths: Sequence[str] | None) -> list[str]:
-        """Told in passing; before they answer, editors look at the disk themselves."""
+        """Report in the background; before they answer, editors look at the disk themselves."""
         self._in_passing(self._announce(paths))
         return []
 
@@ -169,11 +169,11 @@ class RemoteIde(ABC):
         return [path for path, buffer in self._states.items() if buffer.dirty]
 
     def overtaken(self) -> list[str]:
-        return []  # the window tells the person who sits there
+        return []  # the window itself tells its person
 
 
 def failure(code: str, message: str, path: str = "") -> IdeError | PermissionDenied:
-    """The error an editor has told, as one of ours."""
+    """The error for an editor's error code."""
     match code:
         case "not_found":
             return IdeFileNotFound(path or message)

@@ -1,4 +1,4 @@
-"""The resources of the family, named apart from it so that listing them loads nothing."""
+"""The resources of the ide family, in a module of their own, so that listing them loads nothing else."""
 
 from clawft.model import Resource
 

@@ -1,4 +1,4 @@
-"""A proposal put before a person: in their editor, or as a question of their agent where there is no screen."""
+"""Asks the person to review a proposed text: in their editor, or through their agent if there is no screen."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from clawft.errors import IdeNotConnected
 
 ACCEPT, REJECT, PART = "accept", "reject", "part"
 MAX_HUNKS = 20
-"""More than these are accepted or rejected together."""
+"""With more hunks than this all are accepted or rejected together."""
 SHOWN_CHARS = 400
 
 
 async def reviewed(ide: Ide, connection: IdeConnection, path: str, old: str, new: str) -> Review:
-    """Their verdict. It may take minutes; whoever cancels the call takes the question away."""
+    """The verdict. It may take minutes; cancelling the call removes the question."""
     if old == new:
         return Review(ACCEPT)
     if connection.backend != HEADLESS:

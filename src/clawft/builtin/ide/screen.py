@@ -1,4 +1,4 @@
-"""Tools about the person's screen: open a file, what is selected and open, a diff to judge, the windows there are."""
+"""Tools for the person's screen: open a file, selection, open editors, review of a diff, windows."""
 
 from typing import Annotated
 
@@ -92,7 +92,7 @@ async def selection(ide: Ide, window: WindowId = "") -> SelectionAnswer:
 
 
 def within_reach(ide: Ide, said: Selection) -> Selection:
-    """What is selected in a file outside the workspace is none of the agent's business."""
+    """The selection; nothing if its file is outside the workspace."""
     if said.path is None or not _is_reachable(ide, said.path):
         return Selection()
     return said
@@ -110,7 +110,7 @@ async def open_editors(ide: Ide, window: WindowId = "") -> EditorsAnswer:
 
 
 async def editors_within_reach(ide: Ide, connection: IdeConnection) -> list[OpenEditor]:
-    """The open files; one outside the workspace is none of the agent's business."""
+    """The open files, without those outside the workspace."""
     known = await ide.ask(connection, connection.open_editors())
     return [msgspec.structs.replace(each, path=ide.shown(each.path)) for each in known if _is_reachable(ide, each.path)]
 

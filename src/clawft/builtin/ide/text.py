@@ -1,4 +1,4 @@
-"""Places in a text, exactly: UTF-16 positions to offsets and back, edits applied, anchors found. Nothing is clamped."""
+"""Exact places in a text: converts UTF-16 positions and offsets, applies edits, finds anchors. Nothing is clamped."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ MAX_NAMED = 5
 
 
 def lines_of(text: str) -> list[str]:
-    """Lines with their ends, as editors count them: \\n, \\r\\n and \\r end one, and nothing else does."""
+    """Lines with their ends, as editors count them: only \\n, \\r\\n and \\r end a line."""
     lines: list[str] = []
     start = at = 0
     while at < len(text):
@@ -25,12 +25,12 @@ def lines_of(text: str) -> list[str]:
 
 
 def units(text: str) -> int:
-    """Its length in UTF-16 units."""
+    """The length of the text in UTF-16 units."""
     return len(text) + sum(letter > "\uffff" for letter in text)
 
 
 class TextMap:
-    """One text with its lines, for as many conversions as needed."""
+    """A text with its lines, for repeated conversions."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -42,7 +42,7 @@ class TextMap:
             self._starts.append(self._starts[-1] + len(line))
 
     def offset(self, position: Position) -> int:
-        """Raises IdeFailed for a place that is not there: past the end, or inside a pair of surrogates."""
+        """The offset of a position. Raises IdeFailed if it is past the end, or inside a surrogate pair."""
         if position.line >= len(self._lines):
             raise bad_range(f"line {position.line} is not there: the file has {len(self._lines)} lines")
         content = self._lines[position.line].rstrip("\r\n")
@@ -69,7 +69,7 @@ class TextMap:
 
 
 def _plain(text: str) -> bool:
-    """No letter that Python takes for the end of a line and editors do not."""
+    """Whether Python and editors agree on the line ends of this text."""
     return text.isascii() and not any(letter in text for letter in "\v\f\x1c\x1d\x1e")
 
 
@@ -101,7 +101,7 @@ def bad_range(message: str) -> IdeFailed:
 
 
 def apply(text: str, edits: Sequence[TextEdit]) -> str:
-    """All edits at once, each in terms of the text as it was. Raises IdeFailed if two overlap."""
+    """The text after all edits, whose places are those before any of them. Raises IdeFailed if two overlap."""
     places = TextMap(text)
     spans = sorted(((*places.span(edit.range), at, edit.new_text) for at, edit in enumerate(edits)))
     result: list[str] = []
@@ -115,12 +115,12 @@ def apply(text: str, edits: Sequence[TextEdit]) -> str:
 
 
 def rewritten(path: str, before: Buffer, text: str) -> FileEdit:
-    """The change that puts this text in place of all there is, if nobody has changed that meanwhile."""
+    """A change of the whole text, if that has not changed meanwhile."""
     return FileEdit(path, [TextEdit(TextMap(before.text or "").whole(), text)], version=before.version)
 
 
 def with_ends_of(text: str, new_text: str) -> str:
-    """New text with the line ends of the text it goes into, where these are all \\r\\n: as editors do it."""
+    """The new text with \\r\\n as line ends, if the text it goes into has only these, as editors do."""
     ends = text.count("\r\n")
     if not ends or ends != text.count("\n"):
         return new_text
@@ -128,7 +128,7 @@ def with_ends_of(text: str, new_text: str) -> str:
 
 
 def find_anchor(text: str, anchor: str, path: str) -> Range:
-    """Where a text stands, if it stands there exactly once."""
+    """The range of a text that occurs exactly once."""
     found = _occurrences(text, anchor)
     if len(found) == 1:
         places = TextMap(text)

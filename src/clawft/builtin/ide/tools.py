@@ -1,4 +1,4 @@
-"""The tools of the family, in the order they are listed: the five that every editor knows first."""
+"""Lists the tools of the ide family in their order: the five that every editor supports come first."""
 
 from collections.abc import Callable
 from typing import Any

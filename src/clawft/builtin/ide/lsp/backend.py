@@ -1,6 +1,6 @@
-"""No editor: language servers answer in its place. `running_servers` starts them.
+"""Language servers in place of an editor; `running_servers` starts them.
 
-Edits change the text the server has; the disk changes with `save`. Other tools are warned while the two differ.
+Edits change the text that the server has; the disk changes with `save`. Other tools are warned while the two differ.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from clawft.errors import IdeError, IdeFailed, IdeNotConnected
 from clawft.sandbox.bounds import is_within
 
 RENAME_SECONDS = 2.0
-"""A server that has just started may know no file but the open one, and would rename in that alone."""
+"""Time for a server that has just started to find all files, as it would rename only in the open one."""
 MAX_ACTIONS = 50
 MAX_OPENED = 40
-"""Files opened to have all judged, where a server judges open files only."""
+"""Files opened for diagnostics of all files, for servers that check only open ones."""
 TAB_SIZE = 4
 
 
@@ -123,7 +123,7 @@ class HeadlessIde:
             return document.buffer()
 
     async def _write(self, server: LspServer, document: TextDocument) -> None:
-        """To the disk, unless somebody else wrote there in the meantime: then one of the two would be lost."""
+        """Write to the disk, unless others have written the file meanwhile: then one text would be lost."""
         _check_not_overtaken(document)
         await asyncio.to_thread(self._replace, document.path, document.text)
         server.saved(document)
@@ -157,7 +157,7 @@ class HeadlessIde:
         return Problems(items, fresh, not fresh, dirty=bool(self.unsaved()))
 
     async def _everywhere(self, server: LspServer, seconds: float) -> bool:
-        """Have all files judged: by telling the server to, or by opening them, as far as that is reasonable."""
+        """Have all files checked: by a setting of the server, or by opening them, up to a bound."""
         await self._servers.look_again(server)
         if server.spec.reports_everywhere:
             server.look_everywhere()
@@ -258,7 +258,7 @@ class HeadlessIde:
             if document.path in written and document.is_overtaken
         ]
         for server, document in lost:
-            with suppress(IdeError):  # too large now, or gone again
+            with suppress(IdeError):  # too large now, or removed again
                 server.read_again(document)
         return [document.path for _, document in lost]
 
@@ -270,17 +270,17 @@ class HeadlessIde:
 
 
 def _versions(server: LspServer) -> Mapping[str, int]:
-    """Of the texts that the server has of us now."""
+    """The versions of the texts that the server has."""
     return {each.path: each.version for each in server.documents.all()}
 
 
 def _meant_for(versions: Mapping[str, int], changes: Sequence[FileEdit]) -> list[FileEdit]:
-    """What a server answered is about the texts it was asked about, whatever others make of them meanwhile."""
+    """The changes, marked with the versions of the texts they were made for."""
     return [replace(each, version=versions.get(each.path)) for each in changes]
 
 
 async def _quietly(asked: Awaitable[Any]) -> Any:
-    """One server that cannot answer does not keep the others from it."""
+    """The answer; None if it fails, so that one server does not hide the answers of others."""
     try:
         return await asked
     except IdeFailed:
@@ -297,7 +297,7 @@ def _check_not_overtaken(document: TextDocument) -> None:
 
 
 def _changed_text(change: FileEdit, document: TextDocument) -> str:
-    """Raises IdeFailed if the text is not the one these changes were made for."""
+    """The text after the change. Raises IdeFailed if the change was made for another version."""
     if change.version is not None and change.version != document.version:
         raise IdeFailed(
             f"the text has version {document.version}, not {change.version}", kind="stale", hint="read it again"

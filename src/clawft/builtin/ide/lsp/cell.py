@@ -1,4 +1,4 @@
-"""The cell a language server runs in, with all it starts.
+"""The sandbox of a language server and all it starts.
 
 | folder | server | reads | writes | network |
 |---|---|---|---|---|
@@ -25,7 +25,7 @@ from clawft.sandbox.program import folders_of
 
 
 def lsp_cell(spec: ServerSpec, setting: str, workspace: Path, argv: Sequence[str], *, trusted: bool) -> Cell:
-    """Looks at files: for a thread. `setting` is `auto`, `off`, `strict` or `require`, as for a server."""
+    """Looks at files, so run it in a thread. `setting` is `auto`, `off`, `strict` or `require`."""
     builds = trusted and spec.runs_project_code
     known = around(workspace, argv, str(workspace), CACHES if builds else (), kept=OURS)
     known = msgspec.structs.replace(known, program=(*known.program, *_asked(spec, known), *_lies_in(spec, workspace)))
@@ -34,7 +34,7 @@ def lsp_cell(spec: ServerSpec, setting: str, workspace: Path, argv: Sequence[str
     if bounds is None:
         return Cell(None, this_machine())
     means = this_machine()
-    listed = builds and not closed and means.level == "bwrap"  # else the list could not be kept
+    listed = builds and not closed and means.level == "bwrap"  # else the list of hosts could not be enforced
     bounds = msgspec.structs.replace(bounds, network=spec.hosts if listed else (), required=setting == "require")
     return Cell(with_rules(bounds, _rules(spec, known, workspace, builds=builds)), means)
 
@@ -49,11 +49,11 @@ def _rules(spec: ServerSpec, known: FoldersAround, workspace: Path, *, builds: b
 
 
 def _asked(spec: ServerSpec, known: FoldersAround) -> Iterable[str]:
-    """Where the programs lie that it asks about the language."""
+    """The folders of programs that the server asks about the language."""
     found = filter(None, map(shutil.which, spec.asks))
     return [folder for program in found for folder in folders_of([os.path.abspath(program)], known.home, "/")[0]]
 
 
 def _lies_in(spec: ServerSpec, workspace: Path) -> Iterable[str]:
-    """What some fetch of themselves, when they are first run by the user."""
+    """Folders with parts that a server fetches when the user first runs it."""
     return [os.path.realpath(expand(entry, places(workspace))) for entry in spec.kept_in]

@@ -1,4 +1,4 @@
-"""The texts a language server has from us: what they are, which version, and whether the disk agrees."""
+"""The texts a language server has from us, with their versions, and whether they match the disk."""
 
 import codecs
 import os
@@ -8,15 +8,14 @@ from clawft.builtin.ide.model import Buffer
 from clawft.errors import IdeFailed, IdeFileNotFound
 
 MAX_OPEN = 100
-"""Texts kept open at a server; the one not used for longest is closed first, never one that is not saved."""
+"""Texts kept open at a server; the least recently used is closed first, unless it is unsaved."""
 MAX_BYTES = 4 * 1024 * 1024
 
 
 class TextDocument:
     """One text. `seen` is the state of the file on disk that it was last compared with.
 
-    `told` is the number under which the server has it; it grows with `version`, and also when a text is sent again
-    unchanged.
+    `told` is the version number the server has; it grows with `version`, and also when a text is sent again unchanged.
     """
 
     __slots__ = ("dirty", "path", "seen", "text", "told", "version")
@@ -30,7 +29,7 @@ class TextDocument:
 
     @property
     def is_overtaken(self) -> bool:
-        """Changed here, and its file by somebody else since."""
+        """Whether it is unsaved and its file was written by others since."""
         return self.dirty and _stamp_if_there(self.path) not in (None, self.seen)
 
     def buffer(self, *, with_text: bool = False) -> Buffer:
@@ -48,7 +47,7 @@ class Documents:
         return found
 
     def add(self, document: TextDocument) -> list[TextDocument]:
-        """Keep it; those that had to make room are returned."""
+        """Add a document; returns those that were closed to make room."""
         self._open[document.path] = document
         clean = [each for each in self._open.values() if not each.dirty and each is not document]
         gone = clean[: max(0, len(self._open) - MAX_OPEN)]
@@ -68,7 +67,7 @@ def exists(path: str) -> bool:
 
 
 def stamp(path: str) -> tuple[int, int]:
-    """When the file was last written, and its size. Raises IdeFileNotFound."""
+    """The time and size of the file. Raises IdeFileNotFound."""
     found = _stamp_if_there(path)
     if found is None:
         raise IdeFileNotFound(path)
@@ -84,9 +83,9 @@ def _stamp_if_there(path: str) -> tuple[int, int] | None:
 
 
 def read(path: str) -> str:
-    """The text on disk, line ends as they are. Raises IdeFailed for what is no text, or too much of it.
+    """The text on disk, with its line ends. Raises IdeFailed if it is no text, or too large.
 
-    A byte order mark is not part of it: editors do not count it as a letter either.
+    A byte order mark is left out: editors do not count it as a letter either.
     """
     try:
         with open(path, "rb") as file:
@@ -102,7 +101,7 @@ def read(path: str) -> str:
 
 
 def has_mark(path: str) -> bool:
-    """Whether the file begins with a byte order mark, which it then keeps."""
+    """Whether the file begins with a byte order mark, which is kept when it is written."""
     try:
         with open(path, "rb") as file:
             return file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8

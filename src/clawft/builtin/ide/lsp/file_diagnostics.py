@@ -1,4 +1,4 @@
-"""What a language server has last said of each file, as far as there is room for it."""
+"""The last diagnostics of each file from a language server, within a bound."""
 
 from collections.abc import ItemsView, ValuesView
 from sys import getsizeof
@@ -8,12 +8,12 @@ from msgspec import Struct
 from clawft.builtin.ide.model import Diagnostic
 
 MAX_BYTES = 32 * 1024 * 1024
-"""Of all diagnostics of one server."""
+"""Size of all diagnostics of one server."""
 MAX_FILES = 20_000
 MAX_OF_ONE = 10_000
 """Diagnostics of one file."""
 _BESIDE = 500
-"""What one takes beside its text, with its place."""
+"""Size of a diagnostic without its text."""
 
 
 class FileDiagnostics(Struct):
@@ -29,7 +29,7 @@ class FileDiagnostics(Struct):
 
 
 class KnownDiagnostics:
-    """By the path of their file. Where there is no room, what came first gives way: the server may say it again."""
+    """File → its diagnostics. Where there is no room, the oldest are dropped: the server may send them again."""
 
     def __init__(self) -> None:
         self._files: dict[str, FileDiagnostics] = {}

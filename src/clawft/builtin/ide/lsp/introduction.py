@@ -1,4 +1,4 @@
-"""What a language server hears of us first: who we are, what we understand, and where the project is. Pure."""
+"""The parameters of `initialize`: who we are, what we support, and where the project is. Pure."""
 
 import os
 from typing import Any
@@ -37,9 +37,9 @@ CAPABILITIES: dict[str, Any] = {
 
 
 def introduction(folder: str, spec: ServerSpec) -> dict[str, Any]:
-    """What `initialize` is asked with."""
+    """The parameters of `initialize`."""
     return {
-        "processId": None,  # behind a wall our number is nobody's, and it would leave; the kernel ends it with us
+        "processId": None,  # in a namespace our number is nobody's, so the server would end; the kernel ends it with us
         "clientInfo": {"name": "clawft", "version": __version__},
         "rootUri": uri_of(folder),
         "workspaceFolders": workspace_folders(folder),

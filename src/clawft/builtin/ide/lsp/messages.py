@@ -1,4 +1,4 @@
-"""The few shapes of the Language Server Protocol we read, and how they become ours."""
+"""The messages of the Language Server Protocol that we read, and their conversion to our model."""
 
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
@@ -23,7 +23,7 @@ from clawft.builtin.ide.model import (
 )
 
 MAX_MESSAGE_CHARS = 16 * 1024
-"""Of one diagnostic; a longer one is cut, and says so."""
+"""Length of a diagnostic's message; a longer one is cut, with a note."""
 MAX_HOVER_CHARS = 32 * 1024
 _BEGINNING = Range(Position(0, 0), Position(0, 0))
 
@@ -33,10 +33,10 @@ def uri_of(path: str) -> str:
 
 
 def path_of(uri: str) -> str:
-    """The file a server means; nothing if it is no file."""
+    """The path of a `file:` address; empty for others."""
     try:
         parts = urlsplit(uri)
-    except ValueError:  # a host with half a bracket
+    except ValueError:  # a host with an unclosed bracket
         return ""
     path = unquote(parts.path) if parts.scheme == "file" else ""
     return "" if "\0" in path else path
@@ -51,7 +51,7 @@ class LspDiagnostic(Struct):
 
 
 class _Said(Struct):
-    """What counts of a diagnostic, whatever else it has."""
+    """The message and severity of a diagnostic whose other members may be malformed."""
 
     message: str
 
@@ -59,12 +59,12 @@ class _Said(Struct):
 class PublishedDiagnostics(Struct):
     uri: str
     diagnostics: list[Raw]
-    """Read one by one: a server that gets one of them wrong has said the others all the same."""
+    """Decoded one by one, so that a malformed one does not lose the others."""
     version: int | None = None
 
 
 class LspProgress(Struct):
-    """Of work that a server tells of; what is no progress of that kind has another value."""
+    """Progress of the server's work; `value` is something else in other messages of this method."""
 
     token: int | str = ""
     value: Any = None
@@ -101,7 +101,7 @@ class LspLocation(Struct, rename="camel"):
 
 
 class LspSymbol(Struct, rename="camel"):
-    """Both forms: one with a location, one with children."""
+    """A symbol in either form: with a location, or with children."""
 
     name: str
     kind: int
@@ -133,7 +133,7 @@ class _DocumentChange(Struct, rename="camel"):
     text_document: _Versioned | None = None
     edits: list[LspEdit] = []
     kind: str = ""
-    """Of a change that makes, moves or removes files."""
+    """Set for a change that makes, moves or removes files."""
 
 
 class LspWorkspaceEdit(Struct, rename="camel"):
@@ -154,7 +154,7 @@ SYMBOLS: Any = list[LspSymbol] | None
 EDITS: Any = list[LspEdit] | None
 WORKSPACE_EDIT: Any = LspWorkspaceEdit | None
 ACTIONS: Any = list[LspAction] | None
-"""What a server may answer; null is an answer, too."""
+"""The answer of a server, which may be null."""
 
 
 def diagnostics(said: Iterable[Raw], path: str) -> list[Diagnostic]:
@@ -162,7 +162,7 @@ def diagnostics(said: Iterable[Raw], path: str) -> list[Diagnostic]:
 
 
 def _read_diagnostic(raw: Raw, path: str) -> Diagnostic | None:
-    """One whose place cannot be read is told at the beginning of the file; one that says nothing is left out."""
+    """The diagnostic; at the beginning of the file if its place is malformed, None if it has no message."""
     try:
         return diagnostic(msgspec.json.decode(raw, type=LspDiagnostic, strict=False), path)
     except msgspec.ValidationError:
@@ -186,7 +186,7 @@ def locations(said: "LspLocation | list[LspLocation] | None") -> list[Location]:
 
 
 def symbols(said: Iterable[LspSymbol], path: str, container: str | None = None) -> Iterator[SymbolInfo]:
-    """Flat, parents before their children."""
+    """The symbols as a flat list, parents before their children."""
     for each in said:
         place = each.selection_range or (each.location.range if each.location else None)
         file_path = path_of(each.location.uri) if each.location else path
@@ -212,7 +212,7 @@ def edits(said: Iterable[LspEdit]) -> list[TextEdit]:
 
 
 def file_edits(said: LspWorkspaceEdit | None) -> list[FileEdit]:
-    """Changes to texts. Making and moving files is not ours to do for a server."""
+    """The changes to texts. Servers may not have us make or move files."""
     if said is None:
         return []
     if said.document_changes is not None:
@@ -226,11 +226,11 @@ def file_edits(said: LspWorkspaceEdit | None) -> list[FileEdit]:
 
 
 def action(said: LspAction) -> Action:
-    """Its id is made from its kind and title, so that the same offer has the same id next time."""
+    """The action, with an id from its kind and title, so that it stays the same."""
     id = sha256(f"{said.kind}\0{said.title}".encode()).hexdigest()[:8]
     return Action(id, said.title, said.kind, file_edits(said.edit))
 
 
 def plain(value: Any) -> Any:
-    """Structs as JSON objects in our spelling of the protocol's names."""
+    """A struct as a JSON object with the member names of the protocol."""
     return msgspec.to_builtins(value)

@@ -1,7 +1,7 @@
-"""A language server as a child: messages with a length before them, answers found by their id.
+"""JSON-RPC with a language server over its pipes: messages with a length in front, answers matched by id.
 
-Requests of the server are answered by `serve`, its notifications heard by `hear`. When the child ends, everyone who
-waits gets one error that says how it ended.
+Requests of the server are answered by `serve`, its notifications handled by `hear`. When the child ends, all open
+requests fail with one error that says how it ended.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from clawft.wire.strings import decode_mended
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 MAX_HEADER_BYTES = 4096
 MAX_UNREAD_BYTES = 16 * 1024 * 1024
-"""Of what waits for a server that does not read; every change of a text is sent whole."""
+"""Bytes that may wait for a server that does not read; every change sends the whole text."""
 LAST_WORDS_SECONDS = 0.1
-"""For a child that closes its output, to say how it ended."""
+"""Time for a child that closes its output to say how it ended."""
 METHOD_NOT_FOUND = -32601
 CONTENT_MODIFIED, SERVER_CANCELLED = -32801, -32802
-"""The server has given up an answer, because what it is about has changed: asked again it has one."""
+"""Errors of a server that gave up an answer because the text changed: the request can be repeated."""
 
 Hear = Callable[[str, Raw], None]
 Serve = Callable[[str, Raw], Any]
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class NotServed(Exception):
-    """We do not know this request of the server."""
+    """We do not support this request of the server."""
 
 
 class _Error(Struct):
@@ -64,7 +64,7 @@ def frame(message: dict[str, Any]) -> bytes:
 
 
 class Framer:
-    """Bytes in, bodies out. Raises ValueError for what is no frame."""
+    """Splits bytes into message bodies. Raises ValueError for a malformed frame."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -105,7 +105,7 @@ class Framer:
 
 
 class Rpc(asyncio.Protocol):
-    """One child, spoken to until it ends."""
+    """The connection to one child, until it ends."""
 
     def __init__(self, name: str, hear: Hear, serve: Serve) -> None:
         self.name = name
@@ -135,11 +135,11 @@ class Rpc(asyncio.Protocol):
 
     @property
     def sandbox(self) -> str:
-        """What holds it, in one line."""
+        """The sandbox of the child, in one line."""
         return self._child.sandbox if self._child is not None else ""
 
     async def request(self, method: str, params: Any, kind: type[T] | Any) -> T:
-        """The answer as `kind`. Cancelling tells the server."""
+        """The answer, decoded as `kind`. Cancelling tells the server."""
         self.check()
         waiter: asyncio.Future[_Message] = self._loop.create_future()
         id = self._waiting.open(waiter)
@@ -179,7 +179,7 @@ class Rpc(asyncio.Protocol):
             self._stdin.close()
 
     def check(self) -> None:
-        """Raises IdeFailed once it has ended."""
+        """Raises IdeFailed if the child has ended."""
         if self.broken:
             raise IdeFailed(f"{self.name} {self.broken}", hint="ask again: it is started anew")
 

@@ -1,6 +1,6 @@
-"""The language servers of one workspace: started when a file of their language is first asked about.
+"""The language servers of a workspace, each started by the first request about a file of its language.
 
-Nobody tells us when others change files. So we look ourselves, now and then, and tell the servers.
+Nothing reports changes of files by others. So the folder is scanned now and then, and the servers are told.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from clawft.builtin.trust import how_to_trust, trusted_in
 from clawft.errors import IdeNotConnected
 
 LOOK_SECONDS = 2.0
-"""How old our picture of the files may be before we look again."""
+"""How old the last scan of the files may be."""
 
 
 class LspServers:
-    """`changed` is called when one of them has something new to say."""
+    """The servers. `changed` is called when one of them has news."""
 
     def __init__(self, folder: str, changed: Callable[[], None], sandbox: str) -> None:
         self._folder = folder
@@ -35,15 +35,15 @@ class LspServers:
         self._looked: dict[str, float] = {}
 
     def __iter__(self) -> Iterator[LspServer]:
-        """Those that run, by name."""
+        """The running servers, by name."""
         return iter([self._running[name] for name in sorted(self._running)])
 
     def are_warm(self) -> bool:
-        """Whether there are some, and none has to be started first."""
+        """Whether some are running and none is being started."""
         return bool(self._running) and not self._starting and not any(each.broken for each in self)
 
     def documents(self) -> list[TextDocument]:
-        """All texts that they have from us."""
+        """All texts the servers have from us."""
         return [document for server in self for document in server.documents.all()]
 
     async def close(self) -> None:
@@ -68,7 +68,7 @@ class LspServers:
         return server, server.open(path)
 
     async def present(self) -> list[LspServer]:
-        """The servers of all languages that the workspace has files of, as far as they can be started."""
+        """The servers of all languages in the workspace, as far as they can be started."""
         suffixes = [suffix for spec in SERVERS for suffix in spec.languages]
         files = await asyncio.to_thread(watch.look, self._folder, suffixes)
         there = set(map(suffix_of, files))
@@ -84,7 +84,7 @@ class LspServers:
         return servers
 
     async def _started(self, spec: ServerSpec) -> LspServer:
-        """The server, started if it is not, by one of those who want it."""
+        """The server; started once, however many calls want it."""
         server = self._running.get(spec.name)
         if server is not None and not server.broken:
             return server
@@ -120,15 +120,15 @@ class LspServers:
     # ── files that others changed ────────────────────────────────────────────────────────────────────────────────────
 
     def files_of(self, server: LspServer) -> list[str]:
-        """Of its languages, as we saw them last."""
+        """The files of its languages in the last scan."""
         return sorted(self._seen[server.spec.name])
 
     def look_next_time(self) -> None:
-        """Somebody wrote files: whoever asks next has us look again first."""
+        """Files were written: scan again before the next request."""
         self._looked.clear()
 
     async def look_again(self, server: LspServer, *, now: bool = False) -> None:
-        """Tell the server about files that came, went or changed behind its back."""
+        """Tell the server about files that others made, changed or removed."""
         name = server.spec.name
         if not now and asyncio.get_running_loop().time() - self._looked.get(name, 0.0) < LOOK_SECONDS:
             return

@@ -1,4 +1,4 @@
-"""One running language server: its texts kept in step with ours, its diagnostics with the version they describe."""
+"""One running language server: keeps its texts in step with ours, and its diagnostics with their versions."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class LspServer:
         self.capabilities: dict[str, Any] = {}
         self._news = asyncio.Event()
         self._numbers = count(1)
-        """Of all texts together, so that none has one that it had before it was closed."""
+        """Version numbers of all texts, so that a reopened text gets a new one."""
         self._whole_workspace = False
         self._rpc = Rpc(spec.name, self._hear, self._serve)
 
     @property
     def known(self) -> KnownDiagnostics:
-        """What it has said of files."""
+        """Its diagnostics of files."""
         return self._settling.known
 
     @property
@@ -70,7 +70,7 @@ class LspServer:
         return self._rpc.sandbox
 
     async def start(self) -> None:
-        """Ready when it returns, and gone when it raises: IdeFailed if it does not come up."""
+        """Start the server. Raises IdeFailed if it does not answer; then it is ended."""
         try:
             await self._begin()
         except BaseException:
@@ -106,7 +106,7 @@ class LspServer:
     # ── texts ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def open(self, path: str) -> TextDocument:
-        """The text of the file as it is now: opened if need be, read again if the disk has a newer one."""
+        """The current text of the file: opened if needed, read again if the disk has a newer one."""
         now = stamp(path)
         document = self.documents.get(path)
         if document is None:
@@ -116,7 +116,7 @@ class LspServer:
         return document
 
     def read_again(self, document: TextDocument) -> None:
-        """Take the text of the disk, whatever is not saved. Raises IdeFailed, and closes it, if that is no text now."""
+        """Reload the text, dropping unsaved changes. Raises IdeFailed, and closes it, if it is no text now."""
         seen = stamp(document.path)
         try:
             text = read(document.path)
@@ -160,7 +160,7 @@ class LspServer:
         self._settling.changed(self._tell(document, text))
 
     def _tell(self, document: TextDocument, text: str) -> float:
-        """When it was sent."""
+        """Send the text; gives the time."""
         document.told = next(self._numbers)
         now = self._loop.time()
         self._settling.sent(document.path, now)
@@ -169,9 +169,9 @@ class LspServer:
         return now
 
     def _ask_anew(self, document: TextDocument) -> None:
-        """Have a text judged again because others changed: what comes back then carries a number that proves it.
+        """Have a text checked again because others changed; the new version number tells the new result.
 
-        A server that gets the same text twice may not bother, so it gets another one in between.
+        A server may ignore an unchanged text, so a different one is sent in between.
         """
         self._tell(document, document.text + "\n")
         self._tell(document, document.text)
@@ -182,7 +182,7 @@ class LspServer:
         self._rpc.notify("textDocument/didSave", {"textDocument": {"uri": uri_of(document.path)}})
 
     def files_changed(self, changes: dict[str, int]) -> None:
-        """Files that were made, written or removed by others: what is open is read again, the rest announced."""
+        """Files were made, written or removed by others: reload the open ones, and report all."""
         for path, kind in changes.items():
             document = self.documents.get(path)
             if document is None or document.dirty:
@@ -199,7 +199,7 @@ class LspServer:
     # ── diagnostics ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def settled(self, document: TextDocument | None, seconds: float) -> bool:
-        """Wait until what is known describes the text as it is. False if it does not within the time.
+        """Wait until the diagnostics describe the current text. False if they do not within the time.
 
         Raises IdeFailed if the server ends meanwhile.
         """
@@ -228,7 +228,7 @@ class LspServer:
         return self._settling.is_settled(document, now)
 
     async def _pull(self, document: TextDocument, seconds: float) -> bool:
-        """A server that can be asked answers for the text it has, which is ours."""
+        """Request the diagnostics, from a server that supports it; they are for the text it has, which is ours."""
         asked = {"textDocument": {"uri": uri_of(document.path)}}
         version = document.told
         try:
@@ -249,7 +249,7 @@ class LspServer:
     def _hear(self, method: str, params: Raw) -> None:
         try:
             self._take(method, params)
-        except msgspec.ValidationError as wrong:  # it goes on all the same, and so do we
+        except msgspec.ValidationError as wrong:  # a failed notification harms neither side
             log.debug("%s: %s in a form we do not know: %s", self.spec.name, method, wrong)
 
     def _take(self, method: str, params: Raw) -> None:
@@ -297,7 +297,7 @@ class LspServer:
         return _whole(found)
 
     def look_everywhere(self) -> None:
-        """From now on report on files that nobody has opened, too."""
+        """Have the server report on files that are not open, too, from now on."""
         if not self._whole_workspace:
             self._whole_workspace = True
             self._settling.changed(self._loop.time())
@@ -305,7 +305,7 @@ class LspServer:
 
 
 def _whole(setting: Any) -> Any:
-    """The settings, with reports asked for on all files."""
+    """The settings, with reports on all files switched on."""
     if not isinstance(setting, dict):
         return setting
     found: dict[str, Any] = {key: _whole(value) for key, value in setting.items()}  # pyright: ignore[reportUnknownVariableType]  # settings are JSON

@@ -1,8 +1,8 @@
-"""Which language server speaks which language. A new one is a row of the table.
+"""The table of language servers by language. A new server is a row of it.
 
 Programs are looked up on the PATH and beside our own Python, never in the workspace: a project must not choose what we
-start. Servers that run code of the project (build scripts, plugins) are started only where the user trusts the folder.
-Each is held by a cell (`cell.py`).
+start. Servers that run code of the project (build scripts, plugins) are started only in folders the user trusts. Each
+runs in a sandbox (`cell.py`).
 """
 
 import os
@@ -19,23 +19,23 @@ from clawft.sandbox.probe import outside_workspace
 class ServerSpec(Struct, frozen=True):
     name: str
     commands: tuple[tuple[str, ...], ...]
-    """The first of these that is installed is taken."""
+    """The first of these that is installed is used."""
     languages: Mapping[str, str]
-    """Suffix to language id."""
+    """Suffix → language id."""
     settings: Mapping[str, Any] = {}
-    """What it gets when it asks for its configuration, by section."""
+    """Its configuration by section, sent on request."""
     options: Mapping[str, Any] = {}
-    """`initializationOptions`."""
+    """Its `initializationOptions`."""
     runs_project_code: bool = False
     starts_cargo: bool = False
     hosts: tuple[str, ...] = ()
-    """Where it fetches packages from, in a folder the user trusts."""
+    """Hosts to fetch packages from, in a trusted folder."""
     asks: tuple[str, ...] = ()
-    """Programs it asks about the language."""
+    """Programs it runs to ask about the language."""
     kept_in: tuple[str, ...] = ()
-    """Where it keeps parts of itself, outside of its installation."""
+    """Folders with further parts of it, outside of its installation."""
     reports_everywhere: bool = False
-    """Can be told to report on files that are not open: `diagnosticMode`."""
+    """Whether `diagnosticMode` can make it report on files that are not open."""
 
 
 _PYRIGHT = {
@@ -76,7 +76,7 @@ SERVERS: tuple[ServerSpec, ...] = (
             ".jsx": "javascriptreact",
         },
         options={"disableAutomaticTypingAcquisition": True},
-        runs_project_code=True,  # it takes the TypeScript and the plugins that the project brings along
+        runs_project_code=True,  # runs the TypeScript and the plugins that the project brings along
     ),
     ServerSpec(
         "bash-language-server", (("bash-language-server", "start"),), {".sh": "shellscript", ".bash": "shellscript"}
@@ -106,7 +106,7 @@ KEPT = ("LANG", "LC_ALL", "TMPDIR", "XDG_CACHE_HOME", "CARGO_HOME", "RUSTUP_HOME
 
 
 def suffix_of(path: str) -> str:
-    """As the table spells it."""
+    """The suffix as in the table."""
     return os.path.splitext(path)[1].lower()
 
 
@@ -119,7 +119,7 @@ def language_of(spec: ServerSpec, path: str) -> str:
 
 
 def installed(spec: ServerSpec, workspace: str) -> tuple[str, ...] | None:
-    """The command with the whole path of its program, or None."""
+    """The command with the absolute path of its program; None if there is none."""
     places = [os.path.dirname(sys.executable), *outside_workspace(os.get_exec_path(), workspace)]
     for program, *rest in spec.commands:
         found = shutil.which(program, path=os.pathsep.join(places))

@@ -1,4 +1,4 @@
-"""Does what a language server has said describe its texts as they are? Pure: whoever tells or asks says when."""
+"""Decides whether a server's diagnostics describe the current texts. Pure: callers pass the time."""
 
 from collections.abc import Sequence
 
@@ -10,29 +10,29 @@ from clawft.builtin.ide.lsp.file_diagnostics import MAX_OF_ONE, FileDiagnostics,
 from clawft.builtin.ide.lsp.messages import PublishedDiagnostics
 
 QUIET_SECONDS = 0.3
-"""A server that says nothing for this long has settled, where it does not tell versions."""
+"""A server without version numbers that is silent for this long has finished."""
 QUIET_EVERYWHERE_SECONDS = 1.0
-"""A server silent for this long has settled on all files together: between two of them it may take a moment."""
+"""A server that is silent for this long has finished all files: it may pause between two of them."""
 MAX_WORKING = 1_000
-"""Pieces of work that a server tells of at a time; of more we do not know when they end."""
+"""Tokens of work in progress that are tracked at a time."""
 
 
 class Settling:
     def __init__(self) -> None:
         self.known = KnownDiagnostics()
         self._working: set[str] = set()
-        """Tokens of work the server has told us about and not ended."""
+        """Tokens of the server's work in progress."""
         self._last_change = 0.0
         self._sent: dict[str, float] = {}
-        """When a text was last sent to be judged."""
+        """File → when its text was last sent to be checked."""
         self._numbers_its_words = False
         self._told_everywhere = 0.0
-        """When the server has read that it shall report on all files; 0 until then."""
+        """When the server was told to report on all files; 0 before."""
 
     # ── what we did ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def changed(self, now: float) -> None:
-        """Something is different from what the server has judged."""
+        """Something has changed since the server checked the texts."""
         self._last_change = now
 
     def sent(self, path: str, now: float) -> None:
@@ -55,7 +55,7 @@ class Settling:
         self._working.discard(str(token))
 
     def publish(self, said: PublishedDiagnostics, now: float) -> bool:
-        """False if what is known is about a newer version of the text."""
+        """Store diagnostics. False if those we have are about a newer version of the text."""
         path = messages.path_of(said.uri)
         known = self.known.get(path)
         if (
@@ -77,7 +77,7 @@ class Settling:
 
     def is_settled(self, document: TextDocument, now: float) -> bool:
         known = self.known.get(document.path)
-        if known is None or self._working:  # who still works may number what it knew of the text before
+        if known is None or self._working:  # a server at work may use the new number for diagnostics of the old text
             return False
         if self._numbers_its_words:
             return known.version is not None and known.version >= document.told
@@ -89,7 +89,7 @@ class Settling:
         return not self._working and quiet and 0.0 < self._told_everywhere <= latest
 
     def is_overtaken(self, document: TextDocument) -> bool:
-        """Has another text changed since this one was sent to be judged, and was it?"""
+        """Whether this text was checked, and another text has changed since it was sent."""
         known = self.known.get(document.path)
         if known is None or known.version is None or known.version < document.told:
             return False

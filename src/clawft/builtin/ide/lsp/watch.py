@@ -1,4 +1,4 @@
-"""Which files of a kind there are and what became of them: looked at when asked, because nobody tells us."""
+"""Scans a folder for files of a kind, and compares two scans, as nothing reports changes."""
 
 import os
 from collections.abc import Collection, Mapping
@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from clawft.builtin.ide.lsp.server_table import suffix_of
 
 CREATED, CHANGED, DELETED = 1, 2, 3
-"""As the protocol numbers what may become of a file."""
+"""The protocol's numbers for changes of a file."""
 MAX_FILES = 20_000
 MAX_FOLDERS = 5_000
 SKIPPED = frozenset(
@@ -17,7 +17,7 @@ FileStamps = Mapping[str, tuple[int, int]]
 
 
 def look(folder: str, suffixes: Collection[str]) -> FileStamps:
-    """Every file with such a suffix, with its time and size; symlinks are not followed."""
+    """All files with such a suffix, with time and size; symlinks are not followed."""
     found: dict[str, tuple[int, int]] = {}
     todo, visited = [folder], 0
     while todo and visited < MAX_FOLDERS and len(found) < MAX_FILES:

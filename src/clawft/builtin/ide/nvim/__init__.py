@@ -1,4 +1,4 @@
-"""Neovim: found by its sockets (`find`, `watch`), spoken to by `rpc` in `msgpack`.
+"""Neovim as an editor: found by its sockets (`find`, `watch`), connected by `rpc` in `msgpack`.
 
 `backend` is one Neovim; `bridge.lua` is our part inside of it.
 """

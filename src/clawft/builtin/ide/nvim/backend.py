@@ -1,4 +1,4 @@
-"""Neovim, joined through the socket it has anyway. Our side of it is a chunk of Lua, sent when we connect."""
+"""A connection to Neovim by its own socket. Our part inside of it is Lua code, sent when we connect."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class NeovimIde(RemoteIde):
     async def join(
         cls, socket: str, wanted: Callable[[str], bool], happened: Callable[[str], None]
     ) -> NeovimIde | None:
-        """Connect and bring our part along; None, and nothing left behind, if it works in a folder nobody wants.
+        """Connect and load our part; None, and nothing is loaded, if it works in a folder that is not wanted.
 
-        Raises an IdeError if there is nobody, or no Neovim.
+        Raises an IdeError if nobody listens, or it is no Neovim.
         """
         ide = cls(await NvimRpc.open(socket), happened)
         try:

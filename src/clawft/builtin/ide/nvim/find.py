@@ -1,4 +1,4 @@
-"""The Neovims of this user: the one we run in, and those whose sockets lie where Neovim puts them."""
+"""Finds the sockets of this user's Neovims: the one we run in, and those in Neovim's usual folders."""
 
 import os
 import stat
@@ -10,7 +10,7 @@ MAX_SOCKETS = 16
 
 
 def sockets(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Paths of sockets that only we can have made, newest first."""
+    """Paths of sockets that only this user can have made, newest first."""
     named = [environ[name] for name in ("NVIM", "NVIM_LISTEN_ADDRESS") if environ.get(name)]
     usual = [path for path in _usual(environ) if _is_private(os.path.dirname(path))]
     found = [path for path in dict.fromkeys([*named, *usual]) if _is_ours(path)]
@@ -18,7 +18,7 @@ def sockets(environ: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def _usual(environ: Mapping[str, str]) -> Iterator[str]:
-    """Where Neovim listens without being told: the run folder since 0.8, a folder of its own before."""
+    """The sockets in Neovim's default folders: the run folder since 0.8, a folder of its own before."""
     temporary = environ.get("TMPDIR") or tempfile.gettempdir()
     runtime = environ.get("XDG_RUNTIME_DIR")
     if runtime:
@@ -37,7 +37,7 @@ def _is_ours(path: str) -> bool:
 
 
 def _is_private(folder: str) -> bool:
-    """Anybody may put something into the folder for temporary files; what we find there by name must be ours alone."""
+    """Whether only we can write to the folder; in a shared temporary folder anybody may make sockets."""
     try:
         status = os.lstat(folder)
     except OSError:

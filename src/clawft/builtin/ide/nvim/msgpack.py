@@ -1,4 +1,4 @@
-"""Where one MessagePack value ends, for a stream of them; msgspec does the rest."""
+"""Finds where a MessagePack value ends in a stream; msgspec decodes it."""
 
 _FIXED = {
     0xC0: 1,
@@ -20,12 +20,12 @@ _FIXED = {
     0xD7: 10,
     0xD8: 18,
 }  # fmt: skip - a table
-"""First byte to size of the whole value."""
+"""First byte → size of the whole value."""
 _COUNTED = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4, 0xC7: 1, 0xC8: 2, 0xC9: 4}
-"""Bytes, texts and extensions: how many bytes hold their length."""
+"""First byte of bytes, texts and extensions → size of their length."""
 _TAGGED = frozenset({0xC7, 0xC8, 0xC9})
 _NESTED = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}
-"""Arrays and maps: bytes of the count, values per item."""
+"""First byte of arrays and maps → size of their count, values per item."""
 
 
 def end_of_value(data: bytes | bytearray, start: int = 0) -> int:

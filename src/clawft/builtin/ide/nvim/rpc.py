@@ -1,4 +1,4 @@
-"""Neovim's socket: MessagePack-RPC, requests out, answers and notifications in."""
+"""MessagePack-RPC over Neovim's socket: requests out, answers and notifications in."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Hear = Callable[[str, list[Any]], None]
 
 
 class NvimRpc(asyncio.Protocol):
-    """One open socket. `gone` is done when it closes; `hear` gets notifications, from when it is set."""
+    """One open socket. `gone` is done when it closes; `hear` gets notifications once it is set."""
 
     def __init__(self) -> None:
         self.hear: Hear | None = None
@@ -94,5 +94,5 @@ class NvimRpc(asyncio.Protocol):
 
 
 def _handle(code: int, data: memoryview) -> int:
-    """Buffers, windows and tabs are numbers to us."""
+    """Buffers, windows and tabs as numbers."""
     return int(msgspec.msgpack.decode(data))

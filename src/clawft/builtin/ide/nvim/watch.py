@@ -1,4 +1,4 @@
-"""Neovims that come and go: looked for when a tool is called, joined if they work on our workspace."""
+"""Keeps the hub in step with running Neovims: looks for them with each call, and joins those of our workspace."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from clawft.errors import IdeError
 
 LOOK_SECONDS = 2.0
 RETRY_SECONDS = 10.0
-"""How long a socket that did not answer, or was of no use, is left alone."""
+"""How long a socket that did not answer, or was not wanted, is ignored."""
 
 log = logging.getLogger("clawft.ide")
 
 
 class Neovims:
-    """Keeps the hub in step with the Neovims there are."""
+    """The Neovims that were joined."""
 
     def __init__(self, hub: IdeHub, find: Callable[[], list[str]] = sockets) -> None:
         self._hub = hub
@@ -32,7 +32,7 @@ class Neovims:
         self._lock = asyncio.Lock()
 
     async def look(self) -> None:
-        """Join what is new. Cheap when there is nothing, and not more often than every two seconds."""
+        """Join new ones. Cheap when there are none, and done every two seconds at most."""
         loop = asyncio.get_running_loop()
         if loop.time() - self._looked < LOOK_SECONDS:
             return

@@ -1,4 +1,4 @@
-"""VS Code: its extension finds us by a file (`rendezvous`) and comes to the `reception`.
+"""VS Code as an editor: its extension finds us by a file (`rendezvous`) and registers at the `reception`.
 
-`register` is what a window says of itself then; `backend` is one window.
+`register` has the messages of that; `backend` is one window.
 """

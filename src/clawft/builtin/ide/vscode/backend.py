@@ -1,4 +1,4 @@
-"""A VS Code window: operations go to its extension, by a call to it or by its own fetching."""
+"""A connection to a VS Code window: operations are sent to its extension, or fetched by it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # aiohttp is loaded with the first window that can be called
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 REVIEW_SECONDS = 3600.0
-"""A person may take this long over a diff."""
+"""How long a person may take to review a diff."""
 CANCEL_SECONDS = 2.0
 MAX_WAITING_CALLS = 64
 PING_SECONDS = 1.0
@@ -43,7 +43,7 @@ _answer = msgspec.json.Decoder(ExtensionAnswer)
 
 
 class VsCodeIde(RemoteIde):
-    """An `IdeConnection` to one window. `beat` is when it was last heard of."""
+    """An `IdeConnection` to one window. `beat` is when it last sent a message."""
 
     backend = "vscode"
 
@@ -70,10 +70,10 @@ class VsCodeIde(RemoteIde):
 
     @abstractmethod
     async def _carry(self, id: int, method: str, params: dict[str, Any], seconds: float) -> ExtensionAnswer:
-        """To the extension, and its answer back. Raises an IdeError if there is none in time."""
+        """Send an operation to the extension and await its answer. Raises an IdeError if none comes in time."""
 
     async def ping(self, seconds: float = PING_SECONDS) -> bool:
-        """Whether the window answers: the window itself, not only the process behind it."""
+        """Whether the window itself answers, and not only the process behind it."""
         try:
             async with asyncio.timeout(seconds):
                 await self.call("ping", {})
@@ -94,7 +94,7 @@ class VsCodeIde(RemoteIde):
             self._note_dirty(set(beat.dirty))
 
     def _note_dirty(self, dirty: set[str]) -> None:
-        """The window knows best which of its texts are not saved."""
+        """Take over which texts are unsaved, as the window knows best."""
         for path in dirty | {path for path, buffer in self._states.items() if buffer.dirty}:
             known = self._states.get(path)
             self._noted(Buffer(path, known.version if known else 0, path in dirty))
@@ -109,7 +109,7 @@ class VsCodeIde(RemoteIde):
 
 
 class CalledIde(VsCodeIde):
-    """The extension listens on loopback; each operation is a POST to it."""
+    """A window whose extension listens on loopback; each operation is a POST to it."""
 
     def __init__(self, window: Window, secret: str, now: Callable[[], float], callback: str) -> None:
         super().__init__(window, secret, now)
@@ -163,7 +163,7 @@ class CalledIde(VsCodeIde):
             async with asyncio.timeout(CANCEL_SECONDS):
                 await self._open().delete(f"{self._callback.rstrip('/')}/{id}", headers=self._headers(id))
         except (ClientError, OSError):
-            return  # it is gone, and what was asked of it with it
+            return  # the window is gone, and with it what was asked of it
 
     async def close(self) -> None:
         client, self._client = self._client, None
@@ -175,7 +175,7 @@ class CalledIde(VsCodeIde):
 
 
 class FetchingIde(VsCodeIde):
-    """The extension cannot be called (a container, another machine): it fetches its calls and posts the answers."""
+    """A window that cannot be called (a container, another machine): it fetches operations and posts answers."""
 
     def __init__(self, window: Window, secret: str, now: Callable[[], float]) -> None:
         super().__init__(window, secret, now)
@@ -206,7 +206,7 @@ class FetchingIde(VsCodeIde):
         self._news.set()
 
     async def fetch(self, seconds: float) -> list[dict[str, Any]]:
-        """What waits for the window; nothing if nothing comes in time."""
+        """The operations for the window; none if none comes in time."""
         if not self._waiting:
             self._news.clear()
             try:

@@ -1,7 +1,7 @@
-"""The reception for editors: windows register here, keep in touch, and may fetch their calls. On loopback only.
+"""The HTTP reception on loopback where editor windows register, stay in touch, and may fetch operations.
 
-Everything is refused that a web page could send: an Origin, a foreign Host, a body that is not JSON. Who registers
-must know the token of our rendezvous file; afterwards each window is known by the secret it has made itself.
+Everything is refused that a web page could send: an Origin, a foreign Host, a body that is not JSON. To register a
+window needs the token of our rendezvous file; afterwards it is known by a secret it has made itself.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WATCH_SECONDS = 5.0
 FIRST_PING_SECONDS = 10.0
 FETCH_SECONDS = 25.0
 NOT_READY_SECONDS = 30.0
-"""A window that does not answer for this long counts no more, until it answers again."""
+"""A window that does not answer for this long is not used until it answers again."""
 STOP_SECONDS = 1.0
 EVENTS = frozenset({"selection", "editors", "diagnostics"})
 
@@ -53,7 +53,7 @@ class ReceptionRefusal(Exception):
 
 
 class Reception:
-    """Open from `open` to `close`."""
+    """The reception, open from `open` to `close`."""
 
     def __init__(self, hub: IdeHub, home: Path) -> None:
         self._hub = hub
@@ -140,7 +140,7 @@ class Reception:
         return {"connectionId": id, "heartbeatSeconds": HEARTBEAT_SECONDS, "gatewayVersion": __version__}
 
     async def _take_in(self, ide: VsCodeIde) -> str:
-        """A window that comes back takes the place of what it was before."""
+        """Register a window; it replaces an earlier registration of its own."""
         for id, each in list(self._windows.items()):
             if each.window.id == ide.window.id:
                 await self._drop(id)
@@ -197,7 +197,7 @@ class Reception:
             await asyncio.gather(*(self._check(id, ide) for id, ide in list(self._windows.items())))
 
     def _touch(self) -> None:
-        """Say that we live; write the file again if somebody took it for dead."""
+        """Touch our file to show that we run; write it again if another gateway removed it as stale."""
         if self._file is not None:
             try:
                 os.utime(self._file)
@@ -230,7 +230,7 @@ _PAGES = {
 
 
 def check_place(headers: dict[bytes, bytes], host: bytes) -> None:
-    """Against web pages: they cannot leave out their Origin, and a name they made mean 127.0.0.1 shows as Host."""
+    """Refuse requests of web pages: they send an Origin, and a name they point to 127.0.0.1 shows as Host."""
     if b"origin" in headers:
         raise ReceptionRefusal(403, "requests from web pages are refused")
     if headers.get(b"host", b"") != host:

@@ -1,4 +1,4 @@
-"""What a window says of itself when it registers, and what we make of it."""
+"""The messages by which a window registers, and their validation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Folders = Annotated[list[Text], Meta(max_length=MAX_FOLDERS)]
 
 
 class Registration(Struct, rename="camel"):
-    """`callback` None: the window fetches its calls instead of being called."""
+    """A window's registration. `callback` None: it fetches its operations instead of being called."""
 
     protocol: int
     secret: Annotated[str, Meta(min_length=MIN_SECRET, max_length=256)]
@@ -35,7 +35,7 @@ class Registration(Struct, rename="camel"):
 
 
 class Beat(Struct, rename="camel"):
-    """`window`: it has answered the extension just now."""
+    """A sign of life. `window`: the window itself has answered the extension just now."""
 
     connection_id: Text
     focused: bool = False
@@ -57,7 +57,7 @@ class ConnectionRef(Struct, rename="camel"):
 
 
 def objection(said: Registration) -> str:
-    """Why this window cannot be had; nothing if it can."""
+    """Why this window is refused; empty if it is accepted."""
     if said.protocol != PROTOCOL:
         return f"protocol {said.protocol} is not spoken here, {PROTOCOL} is: update the extension or weft"
     if said.callback is not None and not is_loopback(said.callback):
@@ -66,7 +66,7 @@ def objection(said: Registration) -> str:
 
 
 def is_loopback(url: str) -> bool:
-    """Numbers only: a name could be made to mean another machine."""
+    """Whether the address is loopback, as a number: a name could be made to mean another machine."""
     try:
         parts = urlsplit(url)
         port = parts.port

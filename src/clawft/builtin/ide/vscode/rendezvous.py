@@ -1,8 +1,8 @@
-"""Where editors find us: a file for each gateway, in a folder only the user can read.
+"""The file by which editors find a gateway, in a folder only the user can read.
 
-Nobody looks at process ids, which mean nothing across containers and WSL: a file whose gateway is gone is found out by
-whoever tries to register there. A gateway touches its file as long as it lives; files not touched for long are removed
-by the next gateway that starts.
+Process ids are not checked, as they mean nothing across containers and WSL: an editor finds out that a gateway is gone
+when it tries to register there. A gateway touches its file as long as it lives; old files are removed by the next
+gateway that starts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Rendezvous(Struct, frozen=True, rename="camel"):
 
 
 def invite(home: Path, url: str, token: str, workspace: Path) -> Path:
-    """Write our file. Raises ConfigUnreadable where others could read or change it."""
+    """Write our file. Raises ConfigUnreadable if others could read or change it."""
     folder = home / FOLDER
     private_dir(folder)
     check_private(folder)
