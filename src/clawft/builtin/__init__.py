@@ -1,4 +1,4 @@
-"""The tools we bring along: one namespace per family, one module or folder per namespace.
+"""The built-in tools: one namespace per family, one module or folder per namespace.
 
 | what | where |
 |---|---|
@@ -28,7 +28,7 @@ from clawft.provider.function import FunctionProvider
 from clawft.store.base import KeyValueStore
 
 OfferedFunction = tuple[Callable[..., Any], bool]
-"""A tool, and whether it is listed."""
+"""A tool function, and whether it is listed."""
 StoreFor = Callable[[str, str], KeyValueStore]
 """The store of an agent for a family: `store_for(agent, namespace)`."""
 
@@ -54,7 +54,7 @@ def families(
     settings: Mapping[str, Any] | None = None,
     only: Collection[str] | None = None,
 ) -> list[Provider]:
-    """A provider for each family, or for those named in `only`; `settings` by namespace, where one has any."""
+    """A provider for each family, or for those named in `only`; `settings` by namespace, where a family has any."""
     told = settings or {}
     return [
         _provider(namespace, workspace, _stores(store_for, namespace), told.get(namespace))

@@ -10,7 +10,7 @@ MAX_TEXT_BYTES = 8_000_000
 
 _PIECE = 65_536
 _WIDEST = 6
-"""Bytes of a character in JSON."""
+"""The most bytes of one character in JSON."""
 
 
 def bounded_text(found: FetchedAnswer) -> tuple[str, bool]:

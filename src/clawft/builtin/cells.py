@@ -21,7 +21,7 @@ CACHES = tuple(
     f"~/{name}"
     for name in ".cache .npm .cargo/registry .cargo/git .gradle .m2 go/pkg .local/share/uv .local/share/pnpm".split()
 )
-"""Where the user's own programs keep what they have fetched: without these hardly anything builds."""
+"""Caches of the user's programs, without which hardly anything builds."""
 
 OURS = (".clawft", ".mcp.json")
 """Parts of the workspace that commands may only read. `.git` is not one: `git`, a command too, writes it."""
@@ -56,7 +56,7 @@ def around(
     """The folders around a command that runs in `cwd`."""
     known = places(workspace)
     user, place = os.path.realpath(known["~"]), str(workspace.resolve())
-    program, _ = folders_of([os.path.join(cwd, argv[0])], user, cwd)  # one that is relative runs from there
+    program, _ = folders_of([os.path.join(cwd, argv[0])], user, cwd)  # a relative path is run from there
     named = [str(expand(entry, known)) for entry in granted]
     return FoldersAround(
         home=user,
@@ -74,16 +74,16 @@ def around(
 
 @cache
 def _opening(user: str) -> tuple[str, ...]:
-    """What opens the way out runs inside."""
+    """The folders of the helper that opens the cell's proxy, which runs inside."""
     return folders_of((sys.executable, OPENING), user, "/")[0]
 
 
 def worked_on(folder: Path) -> tuple[PathRule, ...]:
-    """A folder to write to although the workspace around it is not: one that is a whole home stays for reading."""
+    """A rule to write to a folder in a read-only workspace; none if it is or holds the home folder."""
     user = os.path.realpath(places(folder)["~"])
     return (PathRule(str(folder), "write"),) if may_be_opened(str(folder), user) else ()
 
 
 def this_machine() -> Means:
-    """What it has to hold a command with; tried out if nobody has since it was started."""
+    """The sandbox means of this machine; tried out if there is no record since it was booted."""
     return means(home() / "cache")

@@ -1,6 +1,6 @@
-"""The words of a command, quoted as in a shell. What else a shell would do to them is refused, with what to do instead.
+"""Splits a command into words by the quoting rules of a shell; other shell syntax is refused, with an alternative.
 
-Pure but for `check_globs`, which looks into the folder of the command.
+Pure except `check_globs`, which looks into the folder of the command.
 """
 
 import os
@@ -14,9 +14,9 @@ from msgspec import Struct
 from clawft.errors import InvalidArguments
 
 MAX_LOOKED_AT = 20_000
-"""Names that a glob is held against; one that goes through more counts as one that matches."""
+"""Names that a glob is compared with; beyond that it counts as matching."""
 MAX_PARTS = 64
-"""Parts of a path with a glob in it; one that has more counts as one that matches."""
+"""Parts of a path with a glob; one with more counts as matching."""
 MAX_NAMED = 5
 QUOTED = "\0"
 _MAGIC = "*?["
@@ -46,7 +46,7 @@ _BUILTINS = {
     **dict.fromkeys(("command", "type"), "which NAME says where a program is"),
     "export": "each command starts anew: env NAME=VALUE PROGRAM … sets a variable for one",
 }
-"""Some systems have programs of these names, too, that do nothing."""
+"""Some systems have programs of these names that do nothing."""
 
 _PIECE = re.compile(
     r"""'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<joined>\\\r?\n)|\\(?P<escaped>.)"""
@@ -64,11 +64,11 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 class CommandWord(Struct, frozen=True):
     text: str
     bare: str
-    """The text with a null in place of each letter that was quoted."""
+    """The text with a null for each quoted letter."""
 
     @property
     def pattern(self) -> str:
-        """As a glob in which only what was not quoted is special."""
+        """The word as a glob in which quoted letters are literal."""
         letters = zip(self.text, self.bare, strict=True)
         return "".join(f"[{a}]" if b == QUOTED and a in _MAGIC else a for a, b in letters)
 
@@ -78,7 +78,7 @@ class CommandWord(Struct, frozen=True):
 
 
 def read_command(command: str) -> list[CommandWord]:
-    """Raises InvalidArguments for what only a shell understands."""
+    """The words. Raises InvalidArguments for syntax that only a shell understands."""
     if "\0" in command:
         raise InvalidArguments("exec: a command may not contain a null byte")
     words = list(_words(command.lstrip().rstrip("\r\n")))
@@ -104,7 +104,7 @@ def _words(command: str) -> Iterator[CommandWord]:
 
 
 def _pieces(command: str) -> Iterator[tuple[str, str]]:
-    """What is quoted in one way, or not at all, with the quotes gone."""
+    """The parts of a command that are quoted in one way, or not at all, without their quotes."""
     at = 0
     while at < len(command):
         found = _PIECE.match(command, at)
@@ -152,7 +152,7 @@ def _check_program(words: Sequence[CommandWord]) -> None:
 
 
 def _check_literal(word: CommandWord) -> None:
-    """What a shell would put something else in place of, whatever files there are."""
+    """Raises InvalidArguments for what a shell would always expand."""
     if word.bare == "~" or word.bare.startswith("~/"):
         raise _no_shell("~")
     if _BRACES.search(word.bare):
@@ -163,7 +163,7 @@ def _check_literal(word: CommandWord) -> None:
 
 
 def check_globs(words: Sequence[CommandWord], folder: str) -> None:
-    """A glob that names no file stays as it is in a shell, too. Another would be a word that means nothing here."""
+    """Raises InvalidArguments for a glob that matches files; one that matches none stays literal in a shell, too."""
     look = _Look(folder)
     for word in words:
         if word.is_glob and (found := list(islice(look.expanded(word.pattern), MAX_NAMED))):
@@ -175,7 +175,7 @@ def check_globs(words: Sequence[CommandWord], folder: str) -> None:
 
 
 class _Look:
-    """What globs stand for in a folder. A name that is empty: there may be some, where we do not look."""
+    """Expands globs in a folder. An empty name stands for possible matches where we do not look."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -185,7 +185,7 @@ class _Look:
         parts = [part for part in pattern.split("/") if part not in ("", ".")]
         if ".." in parts or len(parts) > MAX_PARTS:
             yield ""
-        elif pattern.startswith("/"):  # what lies outside is not told, and may be another in the cell
+        elif pattern.startswith("/"):  # matches outside are not told, and may be others in the cell
             yield from ("" for _ in self._matching(parts[0], "/"))
         else:
             yield from self._names(parts, "")

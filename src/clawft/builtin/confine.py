@@ -1,4 +1,4 @@
-"""Paths that stay inside the workspace, held by descriptors from the check to the use.
+"""Opens paths that must stay inside the workspace, held by descriptors from the check to the use.
 
 A path is walked part by part from an open folder. Symlinks are read and followed by us, never by the kernel; `..` goes
 back to a folder that is already open. What is opened in the end is a name inside an open folder, so a parent that is
@@ -27,7 +27,7 @@ MAX_PARTS = 256
 MAX_LINKS = 40
 
 SHARED = frozenset({"logs", "mcp.toml", "tasks.toml"})
-"""What a workspace has in its `.clawft`: also where that is our own folder, as in the home of a user."""
+"""Files of a workspace's `.clawft` that stay open, even if that is our own folder, as in a home."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _SWAPPED = (errno.ELOOP, errno.ENOTDIR)
@@ -52,10 +52,10 @@ class ConfinedPath:
 
 @contextmanager
 def confined(root: Path, path: str, tool: str, *, create: bool = False, missing: str = "") -> Generator[ConfinedPath]:
-    """Find `path` beneath `root`; `create` makes missing folders on the way, which are gone again if it fails, and
-    `missing` says what to do about one.
+    """Find `path` beneath `root`. `create` makes missing folders, which are removed again if it fails; `missing` is the
+    hint if one is missing.
 
-    PermissionDenied if it leads outside; every OSError inside the block becomes a ToolError that names the path.
+    Raises PermissionDenied if it leads outside; every OSError inside the block becomes a ToolError that names the path.
     """
     check_text(path, tool)
     walk = _Walk(root, path, tool, create)
@@ -71,9 +71,9 @@ def confined(root: Path, path: str, tool: str, *, create: bool = False, missing:
 
 
 def resolve(root: Path, path: str, tool: str) -> Path:
-    """The real path of something that exists inside `root`: for programs that take paths only.
+    """The real path of something that exists inside `root`, for programs that take only paths.
 
-    Between this check and their use a parent can still be swapped; where we open things ourselves, use `confined`.
+    Between this check and its use a parent can still be swapped; where we open things ourselves, use `confined`.
     """
     with confined(root, path, tool) as found:
         found.stat()
@@ -81,13 +81,13 @@ def resolve(root: Path, path: str, tool: str) -> Path:
 
 
 def real_path(path: str, tool: str) -> str:
-    """What an agent names, as the system has it. Raises PermissionDenied for what can be no path."""
+    """The path an agent names, unescaped. Raises PermissionDenied for one that is invalid."""
     check_text(path, tool)
     return unescaped_name(path)
 
 
 def open_folder(root: Path, path: str, tool: str) -> int:
-    """A descriptor of the folder; the caller closes it."""
+    """A descriptor of the folder, which the caller closes."""
     with confined(root, path, tool) as found:
         return found.open(os.O_RDONLY | os.O_DIRECTORY)
 
@@ -111,7 +111,7 @@ def check_regular(mode: int) -> None:
 
 
 def check_text(path: str, tool: str) -> None:
-    """What can be said about a path without looking at the disk."""
+    """Refuse a path that is invalid as a text."""
     if "\0" in path:
         raise PermissionDenied(tool, "a path may not contain a null byte")
     if not path:
@@ -121,7 +121,7 @@ def check_text(path: str, tool: str) -> None:
 
 
 def as_tool_error(failure: OSError, tool: str, path: str, missing: str = "") -> ToolError:
-    """An OSError as a message that names the path as agents write it."""
+    """An OSError as a tool error that names the path as agents write it."""
     path = escaped_name(path)
     if failure.errno == errno.ELOOP:
         return PermissionDenied(tool, f"'{path}' runs through too many symlinks or was swapped while in use")
@@ -130,7 +130,7 @@ def as_tool_error(failure: OSError, tool: str, path: str, missing: str = "") -> 
 
 
 class _Walk:
-    """One way down from the root: the folders open so far and the parts still to go."""
+    """One walk down from the root: the folders that are open and the parts still to go."""
 
     def __init__(self, root: Path, path: str, tool: str, create: bool) -> None:
         self.root, self.path, self.tool, self.create = root, path, tool, create
@@ -139,7 +139,7 @@ class _Walk:
         self.names: list[str] = []
         self.todo: list[str] = []
         self.made: list[tuple[int, str]] = []
-        """Folders that were not there, each by the one it is in."""
+        """Folders that were made, each with the folder around it."""
         self.links = 0
 
     def end(self) -> ConfinedPath:
@@ -169,7 +169,7 @@ class _Walk:
             ) from None
 
     def go(self, path: str) -> None:
-        """Put the parts of a path in front of what is still to go; an absolute one starts again at the root."""
+        """Put the parts of a path in front of those still to go; an absolute path starts again at the root."""
         parts: Sequence[str] = PurePath(path).parts
         if os.path.isabs(path):
             parts = self.beneath_root(parts)
@@ -210,7 +210,7 @@ class _Walk:
 
     def undo(self) -> None:
         for folder, name in reversed(self.made):
-            with suppress(OSError):  # somebody uses it by now
+            with suppress(OSError):  # it is in use by now
                 os.rmdir(name, dir_fd=folder)
 
     def close(self) -> None:
@@ -227,15 +227,15 @@ class _Walk:
 
 
 def is_ours(folder: int) -> bool:
-    """Whether this open folder is where we keep what is ours."""
+    """Whether this open folder is our own home."""
     try:
         return os.path.samestat(os.fstat(folder), os.stat(home()))
-    except OSError:  # nothing was kept yet
+    except OSError:  # our home does not exist yet
         return False
 
 
 def read_link(name: str, folder: int) -> str | None:
-    """Where a symlink points, or None if there is none of this name."""
+    """The target of a symlink; None if there is no symlink of this name."""
     try:
         return os.readlink(name, dir_fd=folder)
     except OSError as failure:
@@ -245,7 +245,7 @@ def read_link(name: str, folder: int) -> str | None:
 
 
 def make_folder(name: str, folder: int) -> bool:
-    """Whether it was made; if it is there and is no folder, opening it will say so."""
+    """Whether the folder was made; if the name is taken by a file, opening it will fail."""
     try:
         os.mkdir(name, dir_fd=folder)
     except FileExistsError:

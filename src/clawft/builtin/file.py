@@ -1,4 +1,4 @@
-"""Files of the workspace: read, write, list, search. Every path is confined; every result is bounded."""
+"""The file family: reads, writes, lists and searches files of the workspace. Paths are confined, results bounded."""
 
 import os
 import stat
@@ -28,23 +28,23 @@ from clawft.provider.manifest import Manifest, Permissions, check_path, places
 T = TypeVar("T")
 
 MAX_TEXT_BYTES = 4 * 1024 * 1024
-"""The most that one read returns, and the longest line it takes."""
+"""The most that one read returns, and the longest line it reads."""
 MAX_ENTRIES = 10_000
 MAX_LISTED_CHARS = 1024 * 1024
-"""Of paths in one listing: each may be as long as it is deep."""
+"""Characters of all paths in one listing, as each may be long."""
 MAX_SEARCHES = 3
-"""At a time, and ways through large files: threads are left for those who list, read and write."""
+"""Searches, and reads far into large files, at a time; other threads stay free for short calls."""
 MAX_SEARCHES_OF_ONE = 2
 MAX_LISTS = 1
-"""At a time: a folder may have millions of files."""
+"""Listings at a time: a folder may have millions of files."""
 LARGE_FILE_BYTES = 64 * 1024 * 1024
-"""From here on it takes time to come to a line, and that is looked for in turn."""
+"""Above this size finding a line takes time, and is done in turn."""
 PIECE_BYTES = 256 * 1024
-"""What is read at a time."""
+"""Bytes read at a time."""
 MAX_SKIP_SECONDS = 10.0
-"""For the lines before those that are wanted."""
+"""Time for skipping the lines before those that are wanted."""
 PROBE_BYTES = 8192
-"""A null byte among the first of these means: not a text."""
+"""A null byte among the first of these means that it is no text."""
 
 MANIFEST = Manifest(
     id="com.clawft.plugin-file", name="Workspace Files", permissions=Permissions(filesystem=("$WORKSPACE",))
@@ -57,7 +57,7 @@ class WrittenFile(Struct, frozen=True, omit_defaults=True):
     path: str
     bytes: int
     restored: int = 0
-    """Spellings like ⟨U+FEFF⟩ that were put back as the characters the file had."""
+    """Escapes such as ⟨U+FEFF⟩ that were turned back into the characters the file had."""
 
 
 class FolderEntry(Struct, frozen=True):
@@ -167,12 +167,12 @@ _lists = FairThreads(MAX_LISTS, MAX_LISTS)
 
 
 async def _in_turn(threads: FairThreads, ctx: ToolContext, look: Callable[[], T]) -> T:
-    """What may take seconds, in turn with that of other callers."""
+    """Run what may take seconds in a thread, in turn with other callers."""
     return await threads.run(f"{ctx.caller.principal} {ctx.caller.session}", look)
 
 
 def _text_before(found: ConfinedPath) -> str:
-    """What could have been read there."""
+    """The current text of the file; empty if it is none."""
     try:
         with open_file(found) as file:
             return file.read(MAX_TEXT_BYTES).decode()
@@ -229,7 +229,7 @@ def _check_text(file: BinaryIO, path: str) -> None:
 
 
 def _skip(file: BinaryIO, path: str, lines: int) -> int:
-    """Past so many lines, by pieces: a file may have a line for every byte of it. Returns where that is."""
+    """Skip so many lines, by pieces, as a file may have one for every byte. Returns the position behind them."""
     ends = time.monotonic() + MAX_SKIP_SECONDS
     while lines and (piece := file.read(PIECE_BYTES)):
         if time.monotonic() > ends:
@@ -250,7 +250,7 @@ def _gather(file: BinaryIO, path: str, limit: int | None) -> bytearray:
 
 
 def _past(piece: bytes, lines: int) -> tuple[int, int]:
-    """Where so many lines end in it, or it ends itself; and how many there are still to go."""
+    """The position in the piece behind so many lines, or its end; and how many lines are still to go."""
     ended = piece.count(b"\n")
     if ended < lines:
         return len(piece), lines - ended
@@ -267,9 +267,7 @@ def _too_long(kept: bytearray, path: str) -> ExecutionFailed:
 
 
 def replace_file(found: ConfinedPath, data: bytes) -> None:
-    """Put `data` in place of the file, keeping whose it is and its modes. The new text is complete before it gets the
-    name.
-    """
+    """Replace the file by `data`, keeping its owner and modes. The new file gets the name only when it is complete."""
     before = _before(found)
     draft = ConfinedPath(found.folder, f".weft-{os.urandom(8).hex()}.tmp", "")
     descriptor = draft.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL)
@@ -292,7 +290,7 @@ def _before(found: ConfinedPath) -> os.stat_result | None:
     except FileNotFoundError:
         return None
     check_regular(status.st_mode)
-    if not os.access(found.name, os.W_OK, dir_fd=found.folder):  # a rename would not ask
+    if not os.access(found.name, os.W_OK, dir_fd=found.folder):  # a rename would ignore that
         is_ours = status.st_uid == os.geteuid()
         hint = f"chmod u+w {quoted(found.relative)}" if is_ours else "it belongs to another user"
         raise ExecutionFailed(f"'{escaped_name(found.relative)}' is read-only", hint=hint)
@@ -300,7 +298,7 @@ def _before(found: ConfinedPath) -> os.stat_result | None:
 
 
 def _take_over(found: ConfinedPath, before: os.stat_result, descriptor: int) -> None:
-    """Owner, attributes and lists of access, as far as we may; and the mode."""
+    """Copy owner, attributes and access lists, as far as permitted, and the mode."""
     mine = os.fstat(descriptor)
     if (before.st_uid, before.st_gid) != (mine.st_uid, mine.st_gid):
         with suppress(OSError):
@@ -313,5 +311,5 @@ def _take_over(found: ConfinedPath, before: os.stat_result, descriptor: int) -> 
 
 
 def _is_kept(attribute: str) -> bool:
-    """Not what a program is granted: other contents are another program."""
+    """Whether an attribute is copied; not those that grant a program rights: other contents are another program."""
     return attribute.startswith("user.") or attribute == "system.posix_acl_access"

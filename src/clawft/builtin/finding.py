@@ -1,4 +1,4 @@
-"""Tools that find and call other tools, for agents to whom not all of them are listed."""
+"""The tools `search_tools` and `call_tool`, for agents to whom not all tools are listed."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any
@@ -19,7 +19,7 @@ MAX_DESCRIPTION = 1_200
 Search = Callable[[Caller, str, int], Sequence[CatalogEntry]]
 Find = Callable[[str], CatalogEntry | None]
 HandOn = Callable[[Call, str, bytes], Awaitable[Reply]]
-"""Another tool, by its name and with its own arguments, in the place of the one that was called."""
+"""Calls another tool, by its name and with its arguments, in place of this one."""
 
 
 class FoundTool(Struct, rename="camel"):
@@ -31,7 +31,7 @@ class FoundTool(Struct, rename="camel"):
 
 
 def finding_tools(search: Search, hand_on: HandOn, find: Find) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """`search_tools` and `call_tool` over whatever the gateway offers to the caller."""
+    """`search_tools` and `call_tool` over all tools the gateway offers the caller."""
 
     @tool(name="search_tools", title="Search tools", read_only=True, idempotent=True, open_world=False)
     async def search_tools(

@@ -1,7 +1,7 @@
-"""Families that are loaded when they are first called: what they offer stands in `definitions.json` beside this file.
+"""Families that are loaded by their first call: their definitions are in `definitions.json` beside this file.
 
-Making the definitions of all tools costs a third of a start, and most of them are never called. The file is made by
-`python -m clawft.builtin.lazy`, and comes with the code it was made from: a test makes it anew and compares.
+Making the definitions of all tools takes a third of a start, and most tools are never called. The file is made by
+`python -m clawft.builtin.lazy` and committed; a test makes it anew and compares.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from clawft.provider.base import Changes, Changing, Provider, RawProvider, Resou
 ALWAYS_LOADED = frozenset({"weft"})
 """Families with more than tools: resources, prompts, completion."""
 RESOURCES: Mapping[str, tuple[Resource, ...]] = {"ide": IDE_RESOURCES}
-"""Families with resources whose list never changes: what they are is read from the family when somebody asks."""
+"""Families with a fixed list of resources; the contents come from the loaded family."""
 FILE = Path(__file__).with_name("definitions.json")
 
 Load = Callable[[str], Provider]
 
 
 class LazyFamily:
-    """Lists at once, loads on the first call."""
+    """A family that lists its tools at once and is loaded by the first call."""
 
     def __init__(self, namespace: str, tools: tuple[Tool, ...], load: Load) -> None:
         self.namespace = namespace
@@ -61,11 +61,11 @@ class LazyFamily:
         return await (provider.run(call) if is_of(provider, RawProvider) else end_of(provider)(call))
 
     async def load(self) -> Provider:
-        """The family itself, loaded if it is not."""
+        """The family itself, loaded if needed."""
         return self._loaded or await self._arrived()
 
     async def _arrived(self) -> Provider:
-        """Loaded once, in a thread: importing a large family would keep all others waiting."""
+        """Load it once, in a thread, as importing a large family takes time."""
         loading = self._loading
         if loading is None:
             loading = self._loading = asyncio.ensure_future(asyncio.to_thread(self._load, self.namespace))
@@ -73,7 +73,7 @@ class LazyFamily:
         return await asyncio.shield(loading)
 
     def _ended(self, loading: asyncio.Future[Provider]) -> None:
-        """What could not be loaded is tried again by the next call."""
+        """If loading failed, the next call tries again."""
         self._loading = None
         if not loading.cancelled() and loading.exception() is None:
             self._loaded = loading.result()
@@ -106,7 +106,7 @@ class LazyResources(LazyFamily):
 
 
 def lazily(names: Sequence[str], load: Load, hidden: frozenset[str] = frozenset()) -> list[Provider]:
-    """One provider per name. `hidden` names tools (`web__search`) that are not offered this time."""
+    """One provider per name. `hidden` names tools (`web__search`) that are not offered."""
     known = _known()
     return [_family(name, known, load, hidden) for name in names]
 
@@ -122,7 +122,7 @@ def _family(name: str, known: Mapping[str, tuple[Tool, ...]], load: Load, hidden
 
 
 class _Written(Struct, omit_defaults=True):
-    """A tool in the file: its definition as agents see it, and what they do not see."""
+    """A tool in the file: its definition, and what agents do not see."""
 
     wire: Raw
     alias: str = ""
@@ -140,7 +140,7 @@ _view = msgspec.json.Decoder(_View)
 
 
 def _known() -> Mapping[str, tuple[Tool, ...]]:
-    """What the file says. Where it is missing each family says so itself, and is loaded for that."""
+    """The tools in the file. If it is missing, families are loaded to list their tools."""
     try:
         written = _families.decode(FILE.read_bytes())
     except (OSError, msgspec.DecodeError):
@@ -154,7 +154,7 @@ def _tool(written: _Written) -> Tool:
 
 
 def made(providers: Sequence[Provider]) -> bytes:
-    """The file anew, from loaded families: one tool a line, each spelled as agents get it."""
+    """The content of the file, from loaded families: one tool per line, spelled as agents get it."""
     families = [
         b'"%b":[\n%b]' % (provider.namespace.encode(), b",\n".join(map(_line, provider.list_tools())))
         for provider in providers
@@ -169,7 +169,7 @@ def _line(tool: Tool) -> bytes:
 
 def everything() -> list[Provider]:
     """All families, loaded, with every tool they can offer."""
-    from clawft.builtin import families  # that package names this module's users, so not at the top
+    from clawft.builtin import families  # that package imports users of this module, so not at the top
     from clawft.builtin.web import WebSettings
     from clawft.store.memory import MemoryStore
 

@@ -1,4 +1,4 @@
-"""Reading on where a result was cut: the other half of the result guard's note."""
+"""The tool that reads the rest of a result which the result guard has cut."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -9,7 +9,7 @@ from clawft.provider.function import tool
 from clawft.store.leftovers import Leftovers
 
 MAX_PIECE = 60_000
-"""Bytes of one piece: below the limit for results, so that a piece is never cut itself."""
+"""Bytes of one piece: below the limit for results, so that no piece is cut itself."""
 
 
 def read_result_tool(leftovers: Leftovers) -> Callable[..., Any]:

@@ -15,15 +15,15 @@ CHILD = Path(__file__).with_name("matcher_child.py")
 
 class FoundLine(NamedTuple):
     number: int
-    """From 0."""
+    """The number of the line, from 0."""
     start: int
-    """Its first byte."""
+    """The offset of its first byte."""
 
 
 class Matcher:
-    """`with Matcher(pattern, limit, seconds) as find_lines: find_lines(content)`.
+    """A child that matches a pattern: `with Matcher(pattern, limit, seconds) as find_lines: find_lines(content)`.
 
-    All calls together have `seconds`; after that the child is dead and the search fails with a message that says so.
+    All calls together have `seconds`; then the child is killed and the search fails with a message that says so.
     """
 
     def __init__(self, pattern: str, limit: int, seconds: float) -> None:
@@ -94,4 +94,4 @@ class Matcher:
         try:
             to.close()
         except BrokenPipeError:
-            pass  # what was still buffered for a child that is gone
+            pass  # what was still buffered for a killed child

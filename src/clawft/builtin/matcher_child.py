@@ -1,4 +1,4 @@
-"""The child of `matcher`: runs alone, with nothing but the standard library.
+"""The child process of `matcher`, which uses nothing but the standard library.
 
 Reads frames (four bytes of length, then the content). The first is the pattern; each answer is a line of numbers, two
 for each line that matches: which it is, and where it starts. Or it is `!` and what is wrong with the pattern.

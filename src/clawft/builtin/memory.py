@@ -1,4 +1,4 @@
-"""What an agent wants to remember, in its own key-value store.
+"""The memory family: texts an agent remembers, in its own key-value store.
 
 The tools are store, recall, list, forget and search; calls of `memory__set`, `memory__get` and `memory__delete` are
 accepted as well.
@@ -73,7 +73,7 @@ async def search(
     for key in (await ctx.store.list_keys())[:MAX_SEARCHED]:
         value = await ctx.store.get(key)
         if value is None:
-            continue  # expired since it was listed
+            continue  # expired after it was listed
         if wanted in key.casefold():
             by_key.append(Memory(key, value))
         elif wanted in value.casefold():

@@ -1,4 +1,4 @@
-"""`weft__missing_servers`: offered only while servers have failed or want a login, so that an agent can say why."""
+"""The tool `weft__missing_servers`, offered only while servers have failed or want a login; it says why."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from clawft.provider.function import tool
 
 NAME = "missing_servers"
 WHY_CHARS = 500
-"""Of the reason, which may be in the server's own words."""
+"""Characters of the reason, which may be in the server's own words."""
 
 
 class MissingServer(Struct, frozen=True):
@@ -22,7 +22,7 @@ class MissingServer(Struct, frozen=True):
     state: str
     why: str
     command: str
-    """What the person can type."""
+    """The command that helps, for the person to type."""
 
 
 def missing_servers_tool(missing: Callable[[], Sequence[MissingServer]]) -> Callable[..., Any]:

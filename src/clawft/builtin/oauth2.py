@@ -1,4 +1,4 @@
-"""Logins of the user at other services: begun here, finished in the browser, kept where no agent sees them.
+"""The oauth2 family: logins of the user at other services, begun here and finished in the browser.
 
 No reply holds a token, a client secret or a verifier.
 """
@@ -43,7 +43,7 @@ _CLIENT_SECRET = re.compile(
     r"file/[\w./~@-]*(client|oauth)[\w.-]*secret[\w.-]*)",
     re.ASCII | re.IGNORECASE,
 )
-"""References that are named as the secret of an OAuth client."""
+"""References whose name says that they are the secret of an OAuth client."""
 _ENV = f"{SCHEME}env/"
 
 LoginKind = Literal["provider", "server"]
@@ -96,7 +96,7 @@ class DeviceLogin(Struct, frozen=True, omit_defaults=True):
 
 
 def vault_of(ctx: ToolContext) -> Vault:
-    """The logins of whoever calls: those of the user at this machine, or of the person a token has named."""
+    """The caller's logins: those of the local user, or of the person named by a token."""
     own = Vault()
     principal = ctx.caller.principal
     return own if principal == LOCAL else Vault(own.folder / "people" / folder_name(principal))
@@ -129,7 +129,7 @@ def _authorize(desk: LoginDesk) -> Callable[..., Any]:
     ) -> object:
         """Begin a login at another service. Show the person `authorize_url`: they log in there, in their browser."""
         server = await _found_at(desk, issuer, "program" if flow == "client_credentials" else "browser")
-        shown = auth_url or (token_url if flow == "client_credentials" else None)  # nobody goes to a browser there
+        shown = auth_url or (token_url if flow == "client_credentials" else None)  # this flow needs no browser
         described = _DescribedProvider(provider, client_id, client_secret, scopes, shown, token_url, redirect_uri)
         config, vault = _config(described, server), vault_of(ctx)
         found = server or config.server
@@ -148,7 +148,7 @@ async def _found_at(desk: LoginDesk, issuer: str | None, by: By) -> AuthServer |
 
 
 async def _through_a_browser(desk: LoginDesk, ctx: ToolContext, flow: LoginFlow) -> AuthorizeResult:
-    """Where to send the person. Without a redirect of their own they come back to a listener of ours."""
+    """Begin a login; without a redirect of the caller's own the person returns to a listener of ours."""
     if flow.redirect_uri:
         return await begin(ctx.store, flow)
     begun, login = await desk.begin_in_browser(
@@ -230,7 +230,7 @@ def _status(desk: LoginDesk) -> Callable[..., Any]:
 
 
 async def _statuses_of(vault: Vault, kind: LoginKind, name: str) -> list[LoginStatus]:
-    """One that cannot be read hides no other."""
+    """The status of each login; unreadable ones are listed as such."""
     try:
         return [status_of(name, kind, each) for each in await vault.load(name)]
     except ClawftError:
@@ -250,7 +250,7 @@ class _DescribedProvider(Struct, frozen=True):
 
 
 def _config(described: _DescribedProvider, server: AuthServer | None) -> OAuth2Config:
-    """What the agent left out is as the server says, if it was found."""
+    """The configuration; what the agent left out is taken from the server's metadata, if there is any."""
     return build_config(
         described.provider,
         described.client_id,
@@ -263,7 +263,7 @@ def _config(described: _DescribedProvider, server: AuthServer | None) -> OAuth2C
 
 
 def check_secret(given: str) -> str:
-    """An agent says where the secret goes: it may name one that is meant for this, and no other of the user's."""
+    """The secret. As the agent says where it is sent, it may only name one that is meant for this."""
     if is_reference(given) and not _CLIENT_SECRET.fullmatch(given):
         raise PermissionDenied(
             "oauth2",
@@ -276,7 +276,7 @@ def check_secret(given: str) -> str:
 
 
 def check_there(given: str) -> str:
-    """A variable that is missing would be missed only when the person has logged in. Raises InvalidConfig."""
+    """Raises InvalidConfig for a missing variable, which would otherwise fail only after the person has logged in."""
     if given.startswith(_ENV):
         resolve(given)
     return given

@@ -1,7 +1,7 @@
-"""One command run to its end, heard as it goes: own group, cleared environment, a deadline, a cell if it has one.
+"""Runs a command to its end and passes on its output: own group, cleared environment, deadline, and perhaps a cell.
 
-Whatever way it ends (exit, deadline, enough heard, cancelled), no process of its group is left behind. It is asked to
-stop before it is made to: git removes its locks then, builders their half-written files.
+However it ends (exit, deadline, enough output, cancelled), no process of its group is left behind. It is asked to stop
+before it is killed: git removes its locks then, builders their half-written files.
 """
 
 import asyncio
@@ -26,18 +26,18 @@ DRAIN_S = 1.0
 """How long a pipe may stay open once the group is dead: a process that left the group can hold it."""
 PROBE_S = 5.0
 TRIES = 3
-"""How often a command is started whose cell was tampered with while it was built."""
+"""How often a command is started if its cell was tampered with while it was built."""
 KEPT_VARIABLES = ("PATH", "HOME", "LANG")
 DEFAULT_VARIABLES = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 
 Hear = Callable[[bytes], bool | None]
-"""Gets what is written to a stream, as it comes. True: that is enough, end it."""
+"""Called with output as it comes. True: that is enough, end the command."""
 
 _STDIN, _STDOUT, _STDERR = range(3)
 
 
 class ProcessStart(Struct, frozen=True):
-    """Everything that starts a command. `folder` is open, or a path where it cannot be."""
+    """Everything that starts a command. `folder` is a descriptor, or a path where none can be had."""
 
     argv: Sequence[str]
     folder: int | str
@@ -45,27 +45,27 @@ class ProcessStart(Struct, frozen=True):
     timeout_s: float
     stdin: bytes | None = None
     tied: bool = True
-    """Ended by the kernel when we are killed; what lives for a moment needs no such care."""
+    """The kernel ends it when we are killed; short commands do not need that."""
     cell: Cell | None = None
     memory_bytes: int = 0
-    """What it, and each it starts, may take; 0: as much as they like."""
+    """Memory for it and for each process it starts; 0: no limit."""
 
 
 class ProcessExit(Struct, frozen=True):
     status: int
-    """Negative: ended by that signal; behind the wall of a cell that is 128 and its number."""
+    """Negative: ended by that signal; behind the wall of a cell it is 128 plus its number."""
     timed_out: bool = False
     had_enough: bool = False
 
 
 def clear_environment(environ: Mapping[str, str] = os.environ, keep: Sequence[str] = KEPT_VARIABLES) -> dict[str, str]:
-    """Only what a program needs to run at all; secrets of ours stay ours."""
+    """The variables a program needs to run at all, without secrets of ours."""
     return {**DEFAULT_VARIABLES, **{name: environ[name] for name in keep if name in environ}}
 
 
 @contextmanager
 def start_failures(tool: str, program: str) -> Generator[None]:
-    """What keeps a program from starting, as an error of the tool that wants it."""
+    """Turns errors of starting a program into errors of the tool."""
     try:
         yield
     except OSError as failure:
@@ -75,14 +75,14 @@ def start_failures(tool: str, program: str) -> Generator[None]:
 
 
 async def run(start: ProcessStart, stdout: Hear, stderr: Hear) -> ProcessExit:
-    """OSError if it cannot be started, SpawnFailed if its cell is required and cannot be had.
+    """Run the command; its caller holds one of the `command_places`.
 
-    For whoever holds one of the `command_places`.
+    Raises OSError if it cannot be started, SpawnFailed if its cell is required and cannot be had.
     """
     for _ in range(TRIES - 1):
         try:
             return await _run_in_cell(start, stdout, stderr)
-        except SpawnFailed as failed:  # nothing of it ran
+        except SpawnFailed as failed:  # none of it ran
             if not failed.passing:
                 raise
     return await _run_in_cell(start, stdout, stderr)
@@ -112,7 +112,7 @@ async def _run(start: ProcessStart, how: CellStart, stdout: Hear, stderr: Hear) 
 
 
 async def _how(start: ProcessStart) -> CellStart:
-    """In a thread where programs may have to be tried out first."""
+    """How to start it; in a thread where sandbox means may have to be tried out first."""
     if start.cell is not None:
         cell = replace(start.cell, memory=start.memory_bytes)
         return await asyncio.to_thread(cell.start, start.argv, _named(start.folder), start.env)
@@ -121,9 +121,9 @@ async def _how(start: ProcessStart) -> CellStart:
 
 
 def _begin(start: ProcessStart, how: CellStart, pipes: "_Pipes") -> Child:
-    """At once: we stand still only until the new process has become another program.
+    """Start it here: this blocks only until the new process executes its program.
 
-    With `subprocess_exec` of uvloop all our memory is marked for copying first: that takes many times as long.
+    uvloop's `subprocess_exec` marks all our memory for copying first, which takes many times as long.
     """
     try:
         with pipes.opened() as (stdout, stderr):
@@ -145,12 +145,12 @@ def _begin(start: ProcessStart, how: CellStart, pipes: "_Pipes") -> Child:
     finally:
         for descriptor in how.descriptors:
             os.close(descriptor)
-    return Child(process, replace(how, temporary=""))  # whose folder is ours to remove
+    return Child(process, replace(how, temporary=""))  # then we remove its folder
 
 
 @contextmanager
 def _way_out(how: CellStart, stderr: Hear) -> Generator[None]:
-    """Serve the hosts its cell lists for as long as it runs; what is refused is heard as if it had said so."""
+    """Serve the proxy of its cell as long as it runs; refusals are passed on as part of its stderr."""
     if how.handed is None:
         yield
         return
@@ -174,20 +174,20 @@ async def _clear_up(how: CellStart) -> None:
 
 
 async def _until_done(child: Child, pipes: "_Pipes", timeout_s: float) -> bool:
-    """Until it has ended or was enough; True if the deadline came first."""
+    """Wait until it has ended or gave enough output; True if the deadline came first."""
     await asyncio.wait([child.ended, pipes.enough], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
     return not child.ended.done() and not pipes.enough.done()
 
 
 async def _end(child: Child, pipes: "_Pipes") -> None:
-    """Ask, then make; and hear what was still on its way."""
+    """Ask it to stop, then kill it; and take the output that is still in its pipes."""
     if not child.ended.done():
         await child.end()
     await asyncio.wait([pipes.drained, pipes.enough], timeout=DRAIN_S, return_when=asyncio.FIRST_COMPLETED)
 
 
 async def _leave(child: Child, pipes: "_Pipes") -> None:
-    """One that was cancelled has not been waited for. Cancelled once more, it is killed at once."""
+    """Clean up after a cancelled run. If cancelled again meanwhile, it is killed at once."""
     try:
         if not child.ended.done():
             await child.end()
@@ -197,7 +197,7 @@ async def _leave(child: Child, pipes: "_Pipes") -> None:
 
 
 def _status(child: Child) -> int:
-    """One that hangs in the kernel has none, and is not waited for."""
+    """Its status; a process that hangs in the kernel has none, and is not waited for."""
     return child.ended.result() if child.ended.done() else -signal.SIGKILL
 
 
@@ -208,7 +208,7 @@ def path_of(folder: int) -> str:
 
 
 def _named(folder: int | str) -> str:
-    """The real path of a folder: a descriptor means nothing inside a cell."""
+    """The real path of a folder: inside a cell a descriptor means nothing."""
     return os.path.realpath(folder if isinstance(folder, str) else path_of(folder))
 
 
@@ -222,7 +222,7 @@ def _recorded_path(folder: int) -> str:
 
 
 class _Pipes:
-    """What it reads and writes. They are pipes: no script can open `/dev/stderr` where that is a socket."""
+    """Its input and output. They are pipes, as no script can open `/dev/stderr` where that is a socket."""
 
     def __init__(self, hearers: Mapping[int, Hear]) -> None:
         loop = asyncio.get_running_loop()
@@ -236,7 +236,7 @@ class _Pipes:
 
     @contextmanager
     def opened(self) -> Generator[list[int]]:
-        """The ends it writes to, which are its own once it has begun."""
+        """The ends it writes to, which are closed here once it has started."""
         writes: list[int] = []
         try:
             for stream in self._hearers:
@@ -262,15 +262,15 @@ class _Pipes:
             loop = asyncio.get_running_loop()
             pipe, _ = await loop.connect_write_pipe(partial(_Input, self), handed_over(stdin, loop))
             pipe.write(data)
-            pipe.close()  # after what waits to be written
+            pipe.close()  # after the data that waits to be written
 
     def feeds(self, pipe: asyncio.WriteTransport | None) -> None:
-        """None: it is closed, and may not even be given up any more."""
+        """None: the pipe is closed, and must not be closed again."""
         self._fed = pipe
 
     def close(self) -> None:
         if self._fed is not None:
-            self._fed.abort()  # what nobody took
+            self._fed.abort()  # output nobody took
         for held in (*self._heard, *self._ends.values()):
             held.close()
 
@@ -289,7 +289,7 @@ class _Input(asyncio.BaseProtocol):
         self._pipes = pipes
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._pipes.feeds(cast("asyncio.WriteTransport", transport))  # uvloop's is none by its class
+        self._pipes.feeds(cast("asyncio.WriteTransport", transport))  # uvloop's is no instance of its class
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._pipes.feeds(None)

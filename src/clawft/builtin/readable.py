@@ -1,7 +1,7 @@
-"""HTML reduced to what a reader wants: text, headings, lists, links. One pass, linear in the size of the page.
+"""Reduces HTML to readable text: headings, lists, links. One pass, linear in the size of the page.
 
 Written by hand because the standard parser can take quadratic time on hostile pages. A `>` inside an attribute ends the
-tag early; the rest of that attribute then shows up as text, which is a fair price.
+tag early; the rest of that attribute then shows up as text, which is acceptable.
 """
 
 import re
@@ -18,22 +18,22 @@ _NAME = re.compile(r"/?[a-zA-Z][a-zA-Z0-9]*")
 _HREF = re.compile(r"""\shref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
 MAX_MARKS = 300_000
-"""Tags of a page, and whatever else begins like one: each takes some microseconds, and others wait meanwhile."""
+"""Tags of a page, and other uses of `<`: each takes some microseconds, in which others wait."""
 _MAX_TAG_CHARS = 4096
-"""What lies beyond in a tag is not looked at for a link."""
+"""How far into a tag links are searched for."""
 _PIECE = 65_536
-"""Characters that are worked on in one go: others wait as long."""
+"""Characters processed in one step, in which others wait."""
 _MAX_REFERENCE_CHARS = 40
-"""Of `&CounterClockwiseContourIntegral;`, the longest there is."""
+"""Characters of `&CounterClockwiseContourIntegral;`, the longest reference."""
 
 
 def readable(page: str, base: str = "") -> str:
-    """The text of a page; links are written `[text](url)`, relative ones made whole with `base`."""
+    """The text of a page; links are written `[text](url)`, with relative ones resolved against `base`."""
     return _Reader(page, base).text()
 
 
 def before_mark(page: str, most: int) -> str:
-    """The page up to the mark (`<`) that is one too many."""
+    """The page up to the first `<` that is too many."""
     if page.count("<") <= most:
         return page
     at = -1
@@ -61,7 +61,7 @@ class _Reader:
         return _tidy("".join(self.out))
 
     def markup(self, start: int) -> int:
-        """Take what begins with this `<`; returns where the text goes on."""
+        """Read the markup that begins with this `<`; returns where the text goes on."""
         if self.page.startswith("<!--", start):
             return self.after("-->", start + 4)
         if self.page.startswith(("<!", "<?"), start):
@@ -111,7 +111,7 @@ class _Reader:
 
 
 def _between_words(source: str, start: int, end: int) -> int:
-    """Where to part a long text: not behind a blank, nor within what may stand for one character."""
+    """Where to split a long text: not behind a blank, nor within a character reference."""
     if end >= len(source):
         return len(source)
     words = len(source[start:end].rstrip())
@@ -123,7 +123,7 @@ def _between_words(source: str, start: int, end: int) -> int:
 def _plain(source: str) -> str:
     try:
         return unescape(source)
-    except ValueError:  # a character with a number of thousands of digits
+    except ValueError:  # a number with thousands of digits
         return source
 
 
@@ -136,9 +136,9 @@ def _whole(target: str, base: str) -> str:
 
 
 def _tidy(text: str) -> str:
-    """No spaces at the ends of lines, never more than one empty line."""
+    """The text without spaces at line ends, and with one empty line at most in a row."""
     text = text.replace(" \n", "\n").replace("\n ", "\n")
-    while "\n\n\n" in text:  # a page may have millions of them, and each line takes its room in a list
+    while "\n\n\n" in text:  # there may be millions, and each line takes room in a list
         text = text.replace("\n\n\n", "\n\n")
     lines = [line.strip() for line in text.split("\n")]
     kept = [line for at, line in enumerate(lines) if line or (at and lines[at - 1])]

@@ -80,7 +80,7 @@ def _describe(run: Callable[..., Any], signature: inspect.Signature) -> None:
 
 
 def _promise(run: Callable[..., Any], schema: dict[str, Any]) -> None:
-    """Add the schema of results: `@tool` cannot know it, as what it sees returned is a whole reply."""
+    """Add the output schema: `@tool` cannot derive it, as it sees a function that returns a whole reply."""
     definition = definition_of(run)
     wire = _encode({**_members.decode(definition.tool.wire), "outputSchema": schema})
     definition.tool = msgspec.structs.replace(definition.tool, wire=wire)

@@ -1,4 +1,4 @@
-"""Resources for agents that know only tools: what there is, and what is in it, as two tools of the namespace `weft`."""
+"""The tools `list_resources` and `read_resource`, for agents that support only tools."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import islice
@@ -16,7 +16,7 @@ MAX_LISTED = 1_000
 
 ListOwned = Callable[[Caller], Awaitable[Iterable[tuple[str, Resource]]]]
 ReadResource = Callable[[str, str, Caller, Talk], Awaitable[bytes]]
-"""The whole result, as `resources/read` gives it."""
+"""Reads a resource; gives the whole result of `resources/read`."""
 IsServer = Callable[[str, Caller], bool]
 
 
@@ -35,7 +35,7 @@ class _ReadResult(Struct):
 def resource_tools(
     list_owned: ListOwned, read: ReadResource, is_server: IsServer
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """`list_resources` and `read_resource` over whatever the gateway offers this caller."""
+    """`list_resources` and `read_resource` over all resources the gateway offers this caller."""
 
     @tool(name="list_resources", alias="list_mcp_resources", title="List resources", read_only=True, idempotent=True)
     async def list_resources(

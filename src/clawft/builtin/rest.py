@@ -1,4 +1,4 @@
-"""REST with a login: the token comes from the store, goes to its own hosts only, and is never seen by the agent."""
+"""The rest family: requests with a stored login, whose token goes to its own hosts only, unseen by the agent."""
 
 import asyncio
 import base64
@@ -33,7 +33,7 @@ MAX_BODY_BYTES = 10_000_000
 MAX_RESPONSE_BYTES = 10_000_000
 DEFAULT_RESPONSE_BYTES = 1_000_000
 REQUEST_SECONDS = 60.0
-"""For everything, waiting for another try included."""
+"""Time for the whole call, with all retries."""
 MAX_TRIES = 3
 MAX_PAUSE_S = 30.0
 FIRST_PAUSE_S = 0.5
@@ -57,7 +57,7 @@ class RestRequest(Struct, frozen=True):
     headers: Mapping[str, str]
     body: bytes
     max_bytes: int
-    """Of the answer."""
+    """Size of the answer."""
 
 
 def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], bool]]:
@@ -93,7 +93,7 @@ def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], boo
 
 
 def _after_silence(method: str) -> str:
-    """Whoever did not answer may have done what it was asked for."""
+    """A warning that the request may have been carried out although no answer came."""
     return "" if method in _SAFE_TO_REPEAT else "it may have been done all the same: look, before you send it again"
 
 
@@ -157,7 +157,7 @@ def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 class _RestCall(Struct, frozen=True):
-    """What is asked, with whose login, and by which rules."""
+    """A request with its login and the URL policy."""
 
     asked: RestRequest
     provider: str
@@ -167,7 +167,7 @@ class _RestCall(Struct, frozen=True):
     policy: UrlPolicy
 
     async def answer(self) -> FetchedAnswer:
-        """A good one; ExecutionFailed for any other. Where the login is refused, it is renewed once."""
+        """A successful answer; ExecutionFailed for others. If the login is refused, it is renewed once."""
         renewal = self.desk.renewal(self.vault)
         login = choose(await self.vault.load(self.provider), self.provider, self.account, self.asked.url)
         login = await renewal.fresh(self.provider, login)
@@ -183,7 +183,7 @@ class _RestCall(Struct, frozen=True):
         return found
 
     async def _with_patience(self, login: Login) -> FetchedAnswer:
-        """Tries again where the server says that it is too busy, as long as it says."""
+        """Retry after the time the server names, as long as it is too busy."""
         tries = 0
         while True:
             found = await self._fetch(login)
@@ -223,7 +223,7 @@ def choose(logins: list[Login], provider: str, account: str, url: str) -> Login:
 
 
 def pause_before_again(found: FetchedAnswer, method: str, tries: int, now: float) -> float | None:
-    """Seconds to wait before the next try; None if there is none."""
+    """Seconds until the next try; None if there is to be none."""
     if found.status not in TRY_AGAIN:
         return None
     told = next((value for name, value in found.headers if name.lower() == "retry-after"), "")
@@ -236,7 +236,7 @@ def pause_before_again(found: FetchedAnswer, method: str, tries: int, now: float
 def _seconds(told: str, now: float) -> float | None:
     if told.isascii() and told.isdigit():
         return float(told)
-    from email.utils import parsedate_to_datetime  # only for servers that name a date
+    from email.utils import parsedate_to_datetime  # only for servers that send a date
 
     try:
         return max(0.0, parsedate_to_datetime(told).timestamp() - now)

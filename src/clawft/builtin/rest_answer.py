@@ -1,4 +1,4 @@
-"""What came back from a REST API, as an agent can use it: JSON, text or bytes, and where the list goes on."""
+"""Turns an answer of a REST API into what an agent can use: JSON, text or bytes, and the next page's address."""
 
 import base64
 import re
@@ -22,7 +22,7 @@ _REL = re.compile(r';\s*rel\s*=\s*"?([^";,]+)"?', re.IGNORECASE)
 
 
 def without_token(found: FetchedAnswer, token: str) -> FetchedAnswer:
-    """The answer without the token that was sent: some services tell their callers what they were asked with."""
+    """The answer without the token that was sent: some services repeat the request."""
     if len(token) < SHORTEST_CONCEALED:
         return found
     body, url, headers = found.body, found.url, found.headers
@@ -38,7 +38,7 @@ def reply_of(found: FetchedAnswer) -> Reply:
 
 
 def answer_of(found: FetchedAnswer) -> CallToolResult:
-    """The body in the form it has; a list that goes on says where."""
+    """The body in its own form, with the address of the next page."""
     value = body_of(found)
     links = links_of(found)
     text = "null" if value is None else bytes(value).decode() if isinstance(value, Raw) else value
@@ -53,7 +53,7 @@ def answer_of(found: FetchedAnswer) -> CallToolResult:
 
 
 def body_of(found: FetchedAnswer) -> Raw | str | None:
-    """JSON as it is, text as text, everything else in base64; None where there is nothing."""
+    """JSON as it is, text as text, everything else in base64; None if it is empty."""
     if not found.body:
         return None
     if found.truncated:
@@ -66,13 +66,13 @@ def body_of(found: FetchedAnswer) -> Raw | str | None:
 
 
 def _text_of(found: FetchedAnswer) -> Raw | str:
-    """With a word where some of it is missing."""
+    """The text, with a note if some of it is missing."""
     text, is_cut = bounded_text(found)
     return _object(truncated=True, content_type=found.content_type, text=text) if is_cut else text
 
 
 def _json_of(body: bytes) -> Raw | None:
-    """Without blanks, and else as it was written: read into objects it may take thirty times its size."""
+    """The JSON without blanks, but not decoded: as objects it may take thirty times its size."""
     try:
         compact = msgspec.json.format(body, indent=-1)
         compact.decode()
@@ -86,7 +86,7 @@ def _object(**members: Any) -> Raw:
 
 
 def links_of(found: FetchedAnswer) -> dict[str, str]:
-    """By relation, absolute (RFC 8288)."""
+    """Relation → absolute URL (RFC 8288)."""
     links: dict[str, str] = {}
     for name, value in found.headers:
         if name.lower() == "link":
@@ -100,7 +100,7 @@ def links_of(found: FetchedAnswer) -> dict[str, str]:
 def _absolute(base: str, target: str) -> str:
     try:
         return urljoin(base, target)
-    except ValueError:  # half an IPv6 address, say
+    except ValueError:  # half an IPv6 address, for instance
         return target
 
 

@@ -1,7 +1,7 @@
-"""Looking for a text or a pattern in many files, within bounds of time, bytes and matches.
+"""Searches many files for a text or a pattern, within bounds of time, bytes and matches.
 
-A regular expression can take for ever, and while it does Python can neither stop it nor do anything else. So it runs
-in a child process that is killed when the time is up. A plain text is searched here.
+A regular expression can take for ever, and Python cannot stop it or do anything else meanwhile. So it runs in a child
+process that is killed when the time is up. A plain text is searched here.
 """
 
 import stat
@@ -25,11 +25,11 @@ MAX_TOTAL_BYTES = 256 * 1024 * 1024
 MAX_SECONDS = 10.0
 MAX_LINE_CHARS = 300
 MAX_FOUND_CHARS = 4 * 1024 * 1024
-"""Of paths and lines: ten thousand paths may be as long as they are deep."""
+"""Characters of all paths and lines in a result."""
 PROBE_BYTES = 8192
 
 FindLines = Callable[[bytes], list[FoundLine]]
-"""The lines that match, in their order."""
+"""Finds the matching lines of a content, in their order."""
 
 
 class Query(Struct, frozen=True):
@@ -48,7 +48,7 @@ class Match(Struct, frozen=True):
 class Matches(Struct, frozen=True):
     matches: Annotated[list[Match], FIRST]
     files: int
-    """How many files were looked at."""
+    """How many files were searched."""
     truncated: str = ""
     """Why there may be more: the bound that was reached."""
 
@@ -79,7 +79,7 @@ def _finder(query: Query) -> AbstractContextManager[FindLines]:
 
 
 def _lines_with(needle: bytes, content: bytes) -> Iterator[FoundLine]:
-    """Without taking the content apart: it may have a line for every byte or two."""
+    """The lines with the text, found without splitting the content: it may have a line for every byte or two."""
     at = -1 if b"\n" in needle else content.find(needle)
     number = passed = 0
     while at >= 0:
@@ -112,9 +112,7 @@ def _length(match: Match) -> int:
 
 
 def _files(top: ConfinedPath, glob: str | None, deep: list[str]) -> Iterator[ConfinedPath | None]:
-    """Those to search; None for each thing that is passed over, as that takes its time as well. `deep` gets the first
-    folder that is not looked into.
-    """
+    """The files to search; None for each that is skipped, as that takes time. `deep` gets the first too deep folder."""
     if not stat.S_ISDIR(top.stat().st_mode):
         yield top if _fits(top, glob) else None
         return

@@ -1,7 +1,7 @@
-"""Run a command in the workspace. No shell reads it: what looks like shell syntax is refused with what to do instead.
+"""The shell family: runs a command in the workspace, without a shell; shell syntax is refused, with an alternative.
 
-Which commands may run is for the command policy in the guard to say; here it is only run, safely: in a sandbox that
-shows it no secrets and lets it write to the workspace and to caches.
+The command policy in the guard decides which commands may run. Here they run in a sandbox that shows them no secrets
+and lets them write to the workspace and to caches.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from clawft.provider.manifest import Manifest, Permissions, check_process
 MAX_COMMAND_CHARS = 32_768
 MAX_TIMEOUT_S = 3600
 MAX_OUTPUT_BYTES = 256 * 1024
-"""Of each stream the last bytes are kept, up to this many."""
+"""The end of each stream that is kept."""
 
 MANIFEST = Manifest(
     id="com.clawft.plugin-shell",
@@ -38,7 +38,7 @@ MANIFEST = Manifest(
 
 class ShellSettings(Struct, frozen=True):
     sandbox: str = "auto"
-    """What holds a command: `auto`, `strict` (no home, no network), `require` or `off`."""
+    """The sandbox of a command: `auto`, `strict` (no home, no network), `require` or `off`."""
 
 
 class CommandResult(Struct, frozen=True):
@@ -103,7 +103,7 @@ async def _finish(start: ProcessStart) -> CommandResult:
 
 
 def find_program(name: str, folder: int, path: str) -> str:
-    """The program's path: looked up in PATH, or, if it names a folder, from where it will run."""
+    """The program's path: from PATH, or, if it has a slash, relative to the folder of the command."""
     import shutil  # only where a command is run
 
     if os.sep in name:

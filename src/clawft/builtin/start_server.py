@@ -1,4 +1,4 @@
-"""`weft__start_server`: offered only while servers of the workspace wait for the person's approval to be started."""
+"""The tool `weft__start_server`, offered only while servers of the workspace wait for approval."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any, cast
@@ -21,7 +21,7 @@ _FORM: Mapping[str, Any] = {
 
 
 class WaitingServer(Struct, frozen=True):
-    """A server that waits: what it would start, line by line, and the command that approves it."""
+    """A waiting server: what it would start, line by line, and the command that approves it."""
 
     name: str
     origin: str
@@ -29,7 +29,7 @@ class WaitingServer(Struct, frozen=True):
     pin: str
     command: str
     changed: bool = False
-    """It is not what was approved."""
+    """It differs from what was approved."""
 
 
 def start_server_tool(
@@ -64,13 +64,13 @@ def start_server_tool(
 
 
 def _says_yes(answer: object) -> bool:
-    """With `true` itself: a number that equals it was never offered."""
+    """Whether the answer is exactly `true`: a number that equals it was never offered."""
     return isinstance(answer, dict) and cast("dict[str, object]", answer).get("start") is True
 
 
 def _message(server: WaitingServer) -> str:
-    """The words of the workspace stand behind bars, so that they cannot pass for ours."""
+    """The question. Words of the workspace stand behind bars, so that they cannot pass for ours."""
     shown = [f"│ {part}" for line in server.lines for part in line.splitlines()]
     changed = f" It is not what you approved (weft approvals diff {server.name})." if server.changed else ""
-    origin = visible_line(server.origin)  # a folder may be called anything
+    origin = visible_line(server.origin)  # the name of a folder may be anything
     return "\n".join([f"{origin} names the server {server.name}.{changed} It would start:", *shown, "Start it?"])

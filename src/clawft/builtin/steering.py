@@ -8,7 +8,7 @@ HINT = "a person edits it by hand"
 
 
 def refuse_steering(tool: str, path: str) -> None:
-    if len(path) <= MAX_PATH_CHARS and decides(path):  # nobody opens a longer one
+    if len(path) <= MAX_PATH_CHARS and decides(path):  # no real path is longer
         raise PermissionDenied(tool, f"'{path}' decides what programs run", hint=HINT)
 
 

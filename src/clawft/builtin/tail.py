@@ -4,7 +4,7 @@ from collections import deque
 
 
 class Tail:
-    """The last bytes of a stream, and how many went before them."""
+    """The last bytes of a stream, and how many were dropped before them."""
 
     def __init__(self, limit: int) -> None:
         self.lost = 0

@@ -17,16 +17,16 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def walk_tree(top: ConfinedPath, recursive: bool, most: int | None = None) -> Iterator[tuple[str, os.stat_result]]:
-    """Paths (from the workspace) and what they are, in order. What vanishes meanwhile is left out.
+    """Paths (from the workspace) and their status, in order. What vanishes meanwhile is left out.
 
-    `most`: no more than so many of a folder, whichever those are, for somebody who cannot wait.
+    `most`: only so many entries of a folder, in any order, for a caller that cannot wait.
     """
     for name, status, _ in walk_places(top, MAX_DEPTH if recursive else 1, most):
         yield name, status
 
 
 def is_too_deep(top: ConfinedPath, path: str, status: os.stat_result) -> bool:
-    """A folder on the way through all beneath `top` that was not looked into."""
+    """Whether this folder was too deep to be entered in a walk from `top`."""
     parts = path.split("/")
     above = 0 if top.relative == "." else top.relative.count("/") + 1
     return stat.S_ISDIR(status.st_mode) and len(parts) - above >= MAX_DEPTH and parts[-1] not in CLOSED
@@ -35,7 +35,7 @@ def is_too_deep(top: ConfinedPath, path: str, status: os.stat_result) -> bool:
 def walk_places(
     top: ConfinedPath, depth: int, most: int | None = None, level: int = 1
 ) -> Iterator[tuple[str, os.stat_result, ConfinedPath]]:
-    """Like `walk_tree`, with the place of each, open until the next one is asked for."""
+    """Like `walk_tree`, with an open place for each, valid until the next one."""
     folder = top.open(_FOLDER)
     prefix = "" if top.relative == "." else f"{top.relative}/"
     try:
@@ -48,7 +48,7 @@ def walk_places(
 
 
 def _in_order(folder: int, at_once: int) -> Iterator[str]:
-    """Its names, sorted. The folder is gone through again for each further lot of them."""
+    """The names in a folder, sorted. The folder is read again for each batch of them."""
     last = ""
     while True:
         with os.scandir(folder) as entries:
@@ -76,4 +76,4 @@ def _entry(
         try:
             yield from walk_places(found, depth - 1, most, level + 1)
         except (PermissionError, FileNotFoundError, NotADirectoryError):
-            return  # not ours to read, or gone: the rest of the tree still counts
+            return  # unreadable, or gone: the rest of the tree still counts

@@ -1,9 +1,9 @@
-"""Which folders the user trusts to run code of their own: the one place that knows.
+"""The user's list of trusted folders, whose code may be run; nothing else decides about that.
 
-A build runs what the folder brings along (build scripts, tests, plugins, Makefiles), and so does git (hooks, filters,
-helpers). A cell holds that, but the workspace is in it. So nothing is run before the user's own hand has named the
-folder: one absolute path per line in `trusted` in our home folder, `~/.clawft/trusted`. A path covers what is beneath
-it. The workspace has no say: a list that lies inside the workspace, or that others may write, counts for nothing.
+A build runs code of the folder (build scripts, tests, plugins, Makefiles), and so does git (hooks, filters, helpers). A
+cell restricts that, but the workspace is in it. So nothing is run before the user has named the folder: one absolute
+path per line in `trusted` in our home folder, `~/.clawft/trusted`. A path covers what is beneath it. The workspace has
+no say: a list inside the workspace, or one that others may write, is ignored.
 """
 
 import asyncio
@@ -25,22 +25,22 @@ _MAY_ENTER = stat.S_IXGRP | stat.S_IXOTH
 
 
 def list_file() -> Path:
-    """Where the user's list is, or would be."""
+    """The path of the user's list, which may not exist."""
     return home() / LIST
 
 
 def trusted(folder: Path) -> bool:
-    """Does the user's list name this folder, or one above it? `folder` is resolved."""
+    """Whether the user's list names this resolved folder, or one above it."""
     return any(folder.is_relative_to(named) for named in _named(list_file()))
 
 
 def list_is_safe(workspace: Path) -> bool:
-    """Whether what runs in this workspace cannot add to the list; if it can, the list says nothing."""
+    """Whether programs in this workspace cannot write the list; otherwise the list is ignored."""
     return not (list_file()).resolve().is_relative_to(workspace.resolve())
 
 
 def trusted_in(workspace: Path, folder: Path) -> bool:
-    """As `trusted`, for those who work in this workspace."""
+    """Whether the folder is trusted, and the list safe from programs in this workspace."""
     return list_is_safe(workspace) and trusted(folder)
 
 
@@ -48,7 +48,7 @@ async def ensure_trusted(tool: str, folder: Path, ctx: ToolContext) -> None:
     """Go on if the user trusts the folder, or the person allows this one run; PermissionDenied otherwise."""
     if await asyncio.to_thread(trusted_in, ctx.workspace, folder):
         return
-    named = repr(str(folder))  # on one line: whoever named the folder has nothing to say here
+    named = repr(str(folder))  # escaped, on one line: the folder may have a misleading name
     message = f"{tool} runs code that {named} brings along (build scripts, tests, plugins). Run it this once?"
     if await allowed_once(ctx, "weft_trust", message, "Run it this once"):
         return
@@ -58,7 +58,7 @@ async def ensure_trusted(tool: str, folder: Path, ctx: ToolContext) -> None:
 
 
 def how_to_trust(workspace: Path) -> str:
-    """What the user does about a workspace that is not on the list."""
+    """How the user trusts a workspace that is not on the list."""
     file = list_file()
     if not list_is_safe(workspace):
         return f"{file} lies inside the workspace, where tools can write: start weft in a folder below"
@@ -68,7 +68,7 @@ def how_to_trust(workspace: Path) -> str:
 
 
 def _named(file: Path) -> list[Path]:
-    """The folders on the list, resolved. One that is not absolute names nothing, and neither does one that leads up."""
+    """The folders on the list, resolved. Relative paths and links that lead up are ignored."""
     lines = [line.strip() for line in _read(file).splitlines()]
     named = [Path(os.path.expanduser(line)) for line in lines if line and not line.startswith("#")]
     found = [(path, path.resolve()) for path in named if path.is_absolute()]
@@ -76,13 +76,13 @@ def _named(file: Path) -> list[Path]:
 
 
 def _leads_up(path: Path, real: Path) -> bool:
-    """Somebody put a link to a folder above it in its place, and would have all of that trusted."""
+    """Whether the path is a link to a folder above it, which would get all of that trusted."""
     plain = Path(os.path.normpath(path))
     return plain != real and any(each.is_relative_to(real) for each in (plain, plain.parent.resolve()))
 
 
 def _read(file: Path) -> str:
-    """The list, if it is ours alone; no list and a list others may change are the same."""
+    """The list; empty if others may change it."""
     try:
         with file.open("rb") as content:
             return content.read(MAX_LIST_BYTES).decode("utf-8", "replace") if _is_ours_alone(file) else ""
@@ -91,7 +91,7 @@ def _read(file: Path) -> str:
 
 
 def _is_ours_alone(file: Path) -> bool:
-    """Nobody else can write it, or put another in its place. A closed folder protects whatever is inside it."""
+    """Whether nobody else can write or replace the file. A folder closed to others protects it."""
     found, folder = file.stat(), file.parent.stat()
     reachable = (folder.st_mode & _MAY_ENTER) << 1  # who may enter the folder, as the bits of who may write the file
     mine = found.st_uid == folder.st_uid == os.getuid() and stat.S_ISREG(found.st_mode)

@@ -1,6 +1,6 @@
-"""Files of the workspace that somebody watches: their stamps are looked at beside the loop, while there are some.
+"""Watches files of the workspace by polling their stamps in a thread, as long as there are any.
 
-Stamps are taken of what is beneath the workspace only: nobody hears that something outside has changed, or is there.
+Only files beneath the workspace are looked at, so that changes and existence of others stay hidden.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class WatchedFiles:
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
         self._ears: dict[str, dict[object, Callable[[], None]]] = {}
-        """By path."""
+        """Path → the functions to call."""
         self._stamps: dict[str, Stamp | None] = {}
         self._of_each: Counter[str] = Counter()
         self._looking: asyncio.Task[None] | None = None
 
     async def add(self, path: str, whose: str, changed: Callable[[], None]) -> Release:
-        """Have `changed` called when the file is written, comes or goes, until what this returns is called.
+        """Have `changed` called when the file is written, comes or goes, until the function returned here is called.
 
         Raises Busy if too many are watched.
         """
@@ -53,7 +53,7 @@ class WatchedFiles:
     def _remove(self, path: str, whose: str, key: object) -> None:
         ears = self._ears.get(path, {})
         if ears.pop(key, None) is None:
-            return  # more than once
+            return  # called again
         self._of_each[whose] -= 1
         if not self._of_each[whose]:
             del self._of_each[whose]
@@ -77,7 +77,7 @@ class WatchedFiles:
         return {path: self._stamp(path) for path in paths}
 
     def _stamp(self, path: str) -> Stamp | None:
-        """When it was written, its size and which file it is; none of what is outside or not there."""
+        """The time, size and identity of the file; None if it is outside or missing."""
         try:
             with confined(self._workspace, path, "watch") as found:
                 status = found.stat()

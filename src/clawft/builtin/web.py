@@ -1,4 +1,4 @@
-"""The web: read a page, search. Every address is judged by the URL policy; everything has a bound."""
+"""The web family: reads pages and searches. Every address is judged by the URL policy; everything is bounded."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -55,7 +55,7 @@ class Hit(Struct, frozen=True):
 
 
 def tools_with(settings: WebSettings | None) -> list[tuple[Callable[..., Any], bool]]:
-    """A search without an engine is not listed."""
+    """The tools. Without a search engine `search` is not listed."""
     told = settings or WebSettings()
     page, search = web_tools(told)
     return [(page, True), (search, bool(told.search_url))]
@@ -97,7 +97,7 @@ def web_tools(settings: WebSettings) -> tuple[Callable[..., Any], Callable[..., 
 
 
 def judge_by(policy: UrlPolicy, tool_name: str) -> Judge:
-    """The URL policy as a judge. What would have to be asked is refused: nobody is here to ask."""
+    """The URL policy as a judge. What would need a question is refused, as nobody can be asked here."""
 
     def judge(url: str, addresses: Sequence[str]) -> None:
         check_host(MANIFEST, tool_name, urlsplit(url).hostname or "")
@@ -136,7 +136,7 @@ class _Answer(Struct):
 
 
 def hits_of(found: FetchedAnswer) -> list[Hit]:
-    """Results of the search engine; an answer that is none says how to make it one."""
+    """The results of the search engine; for another answer an error that says how to configure it."""
     try:
         answer = msgspec.json.decode(found.body, type=_Answer)
     except (msgspec.DecodeError, UnicodeDecodeError):

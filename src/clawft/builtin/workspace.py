@@ -1,4 +1,4 @@
-"""The workspace itself, offered as resources and prompts: its files by URI, and two ways to talk about them."""
+"""Offers the workspace as resources and prompts: its files by URI, and prompts to review and explain them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAMESPACE = "weft"
 SCHEME = "workspace:///"
 MAX_LISTED = 200
 MAX_LOOKED_AT = 2_000
-"""Entries at the top of the workspace that are looked at for them: everybody waits meanwhile."""
+"""Entries at the top of the workspace that are examined, as this blocks the loop."""
 MAX_COMPLETIONS = 100
 MAX_RESOURCE_BYTES = 4 * 1024 * 1024
 
@@ -88,7 +88,7 @@ class WorkspaceProvider(FunctionProvider):
     """Resources, prompts and completions of the workspace; tools of the namespace `weft` can be added."""
 
     stands_for = "file__read"
-    """Who may not read files by that tool does not read them by their URI, or attached to a prompt, either."""
+    """Callers that may not use this tool cannot read files by URI, or attached to a prompt, either."""
 
     def __init__(self, workspace: Path, *, stores: Callable[[str], KeyValueStore]) -> None:
         super().__init__(NAMESPACE, workspace=workspace, stores=stores)
@@ -115,7 +115,7 @@ class WorkspaceProvider(FunctionProvider):
         try:
             return [await produce_large(partial(self._content, path_of(uri), uri), _size_of)]
         except ToolError:
-            return None  # outside and missing look the same
+            return None  # outside and missing must look the same
 
     async def watch_resource(self, uri: str, caller: Caller, changed: TellChange) -> Callable[[], None] | None:
         if not uri.startswith(SCHEME):
@@ -147,7 +147,7 @@ class WorkspaceProvider(FunctionProvider):
                     if not name.startswith(".") and stat.S_ISREG(status.st_mode) and Path(name).suffix in _MIME:
                         yield name, status
         except ToolError:
-            return  # a workspace that is gone has no files
+            return  # a removed workspace has no files
 
     def _content(self, path: str, uri: str) -> ResourceContent:
         with confined(self.workspace, path, "read") as found, open_file(found) as file:
@@ -189,7 +189,7 @@ def content_of(uri: str, path: str, data: bytes) -> ResourceContent:
 
 
 def prompt_of(call: Call) -> Prompt:
-    """The prompt that is called, by its own name or the exported one."""
+    """The called prompt, by its own name or the exported one."""
     names = (call.tool.name, call.name.rpartition("__")[2])
     for prompt in PROMPTS:
         if prompt.name in names:
