@@ -13,7 +13,7 @@ import pytest
 from clawft.builtin.process import TRIES, ProcessStart, run
 from clawft.errors import SpawnFailed
 from clawft.link.process import Launch, start
-from clawft.sandbox import cell
+from clawft.sandbox import cell, walls
 from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.group import signal_group
 from clawft.upstream.backoff import is_final
@@ -92,6 +92,17 @@ def test_where_nobody_does_it_is_let_in(furnished: House) -> None:
     with begun(furnished, lambda: None) as (how, process):
         let_in(how)
         assert process.communicate(timeout=RUN_S)[0] == "ran\n"
+
+
+@requirement("POOL-22")
+def test_one_that_is_not_built_in_time_is_not_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is said of it, and the pipe stays open."""
+    monkeypatch.setattr(walls, "BUILD_SECONDS", 0.01)
+    gate = walls.Gate(())
+    assert gate.wrong() == "after 10 s it was not built"
+    gate.close()
+    for descriptor in gate.descriptors:
+        os.close(descriptor)
 
 
 class Swapped(Cell, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from io import FileIO
-from select import PIPE_BUF
+from select import PIPE_BUF, POLLIN, poll
 
 from msgspec import Struct
 
@@ -25,6 +25,7 @@ BUILD_SECONDS = 10.0
 """How long bubblewrap may take to build the mounts."""
 FIRST_LOOK_SECONDS, POLL_SECONDS = 0.002, 0.0005
 """Polling, as nothing reports that they are built: a look takes a tenth of a millisecond."""
+_NOT_BUILT = f"after {BUILD_SECONDS:g} s it was not built"
 _PID = rb'"child-pid": *([0-9]+)'
 _ESCAPED = rb"\\([0-7]{3})"
 _LAST, _UNFINISHED = b" /proc/1/mem ", b" /newroot"
@@ -121,23 +122,24 @@ class Gate:
 
     def wrong(self) -> str:
         """Why the command may not run; empty if it may, or has ended already. Takes some milliseconds."""
+        end = time.monotonic() + BUILD_SECONDS
         with open(self._told, "rb", buffering=0) as told:
-            found = re.search(_PID, _first_object(told))
+            report = _first_object(told, end)
+        found = re.search(_PID, report or b"")
         if found is None:
-            return ""
+            return "" if report is not None else _NOT_BUILT
         try:
-            return self._wrong_in(found[1].decode())
+            return self._wrong_in(found[1].decode(), end)
         except OSError as unseen:
             if unseen.errno in _ENDED:
                 return ""
             return f"it cannot be looked at: {unseen.strerror}"
 
-    def _wrong_in(self, child: str) -> str:
-        end = time.monotonic() + BUILD_SECONDS
+    def _wrong_in(self, child: str, end: float) -> str:
         time.sleep(FIRST_LOOK_SECONDS)
         while not _is_built(mounts := _mounts(child)):
             if time.monotonic() > end:
-                return f"after {BUILD_SECONDS:g} s it was not built"
+                return _NOT_BUILT
             time.sleep(POLL_SECONDS)
         mounted = set(_places(mounts))
         elsewhere = [wall.path for wall in self._walls if wall.path not in mounted]
@@ -155,10 +157,16 @@ class Gate:
         os.close(self._opens)
 
 
-def _first_object(told: FileIO) -> bytes:
-    """The report of bubblewrap up to the end of its JSON, as the watching processes may keep the pipe open."""
-    text = b""
-    while b"}" not in text and (more := told.read(PIPE_BUF)):
+def _first_object(told: FileIO, end: float) -> bytes | None:
+    """The report of bubblewrap to the end of its JSON, as watching processes may keep the pipe open; None if late."""
+    text, ready = b"", poll()
+    ready.register(told, POLLIN)
+    while b"}" not in text:
+        if not ready.poll(max(0.0, end - time.monotonic()) * 1000):
+            return None
+        more = told.read(PIPE_BUF)
+        if not more:
+            break
         text += more
     return text
 
