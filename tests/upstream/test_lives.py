@@ -48,11 +48,17 @@ async def test_a_program_that_ends_at_the_probe_is_greeted_with_the_handshake(tm
 
 
 @requirement("POOL-13", "SESS-05")
-async def test_a_program_that_ends_whatever_it_is_asked_is_given_up_as_before(tmp_path: Path) -> None:
+async def test_a_program_that_ends_whatever_it_is_asked_is_given_up_as_before(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with pool(tmp_path) as mine:
         await mine.connect(child("bad", "--die-on", "server/discover", "--era", "stateless"))
         await until(lambda: state(mine, "bad") is ServerState.FAILED)
         assert mine.server_status("bad").restarts == backoff.MAX_RESTARTS
+    given_up = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert len(given_up) == 1
+    assert given_up[0].startswith("given up: bad: ")
+    assert given_up[0].endswith(" (weft servers reconnect bad)")
 
 
 STATELESS_TABLE: dict[str, Scripted] = {

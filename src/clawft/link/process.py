@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # only servers of a workspace have some
 STOP_SECONDS = 2.0
 """How long each step of stopping waits: end of input, then SIGTERM, then SIGKILL."""
 STDERR_BYTES = 64 * 1024
-SHORT_TAIL = 2_000
+SHORT_TAIL = 1_000
 INHERITED = ("PATH", "HOME")
 UMASK = 0o077
 """Files a child makes are for its user only."""

@@ -153,7 +153,7 @@ class Life:
         verdict = judge(before, error, server.backoff, is_address=bool(server.spec.url))
         for event in verdict.moves:
             server.happened(event)
-        note(f"{server.spec.name}: {server.error}", before, server.state, verdict)
+        note(server.spec.name, server.error, before, server.state, verdict)
         if server.state is ServerState.PENDING:
             server.announce()
         return verdict.wait

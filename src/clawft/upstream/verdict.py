@@ -35,9 +35,10 @@ def judge(state: ServerState, error: ClawftError | OSError, losses: Backoff, *, 
     return Verdict((*before, ServerEvent.GAVE_UP), losses.next_probe() if is_address and not is_final(error) else None)
 
 
-def note(what: str, before: ServerState, now: ServerState, verdict: Verdict) -> None:
-    """In the log. That it still cannot be reached is no news."""
+def note(name: str, why: str, before: ServerState, now: ServerState, verdict: Verdict) -> None:
+    """Log what became of it. That it still cannot be reached is no news."""
     if now is ServerState.FAILED:
-        log.log(logging.DEBUG if before is ServerState.FAILED else logging.ERROR, "given up: %s", what)
+        level = logging.DEBUG if before is ServerState.FAILED else logging.ERROR
+        log.log(level, "given up: %s: %s (weft servers reconnect %s)", name, why, name)
     elif now is ServerState.PENDING:
-        log.warning("%s; next try in %.1f s", what, verdict.wait)
+        log.warning("%s: %s; next try in %.1f s", name, why, verdict.wait)
