@@ -58,9 +58,12 @@ async def serve_http(
     proofs = app.logins.proofs if app.settings.auth_issuer else None
     entrance = Entrance(app.settings, app.caller, host, token, proofs)
     served = HttpApp(app.gateway, entrance.access, max_body=app.settings.max_body, rate=app.settings.rate)
-    usual = Limits()
-    largest = max(usual.body_bytes, app.settings.max_body)  # for errors beyond the application
-    limits = Limits(connections=room_for(usual.connections), body_bytes=largest)
+    usual, most = Limits(), app.settings.max_body
+    limits = Limits(
+        connections=room_for(usual.connections),
+        body_bytes=max(usual.body_bytes, most),  # the application refuses a shorter one, with an error of the protocol
+        told_body_bytes=most,
+    )
     server = HttpServer(served.serve, limits=limits)
     await app.begin_serving("gateway")
     bound, bound_port = await server.start(host, port)

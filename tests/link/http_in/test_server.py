@@ -547,6 +547,16 @@ async def test_declared_body_over_the_bound_is_refused_before_it_is_sent() -> No
 
 
 @requirement("SHELL-19", "QUAL-12")
+@pytest.mark.parametrize(
+    "request_", [POST + b"Content-Length: 101\r\n\r\n", CHUNKED + (b"20\r\n" + b"x" * 32 + b"\r\n") * 20]
+)
+async def test_a_refusal_names_the_most_that_the_application_takes(request_: bytes) -> None:
+    refused = await said(request_, limits=Limits(body_bytes=100, head_bytes=1024, told_body_bytes=40))
+    assert status_of(refused) == 413
+    assert b"longer than 40 bytes" in refused
+
+
+@requirement("SHELL-19", "QUAL-12")
 async def test_refusal_is_readable_although_the_client_sends_on() -> None:
     async with serving(echo, Limits(body_bytes=100)) as (_, port), connected(port) as client:
         await client.say(POST + b"Content-Length: 300000\r\n\r\n", b"x" * 300_000)

@@ -28,6 +28,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     head_bytes: int = 16 * KIB
     headers: int = 100
     body_bytes: int = 16 * KIB * KIB
+    told_body_bytes: int | None = None
+    """What a refusal names as the most, where the application takes less than we let through to it."""
     head_seconds: float = 10.0
     """From the first byte (on a new connection: from its opening) to the empty line."""
     body_idle_seconds: float = 30.0
@@ -129,7 +131,7 @@ def read_head(method: bytes, version: str, target: bytes, headers: Headers, limi
     telling = _telling(headers)
     if isinstance(telling, Refusal):
         return telling
-    length = _body_length(telling, version, limits.body_bytes)
+    length = _body_length(telling, version, limits)
     if isinstance(length, Refusal):
         return length
     host = telling.get(b"host")
@@ -169,10 +171,10 @@ def _telling(headers: Headers) -> dict[bytes, bytes] | Refusal:
     return found
 
 
-def _body_length(telling: dict[bytes, bytes], version: str, most: int) -> int | Refusal:
+def _body_length(telling: dict[bytes, bytes], version: str, limits: Limits) -> int | Refusal:
     coding, length = telling.get(b"transfer-encoding"), telling.get(b"content-length")
     if coding is None:
-        return _counted_length(length, most) if length is not None else 0
+        return _counted_length(length, limits) if length is not None else 0
     if length is not None:
         return Refusal(400, "Content-Length and Transfer-Encoding in one request")
     if version != "1.1":
@@ -182,14 +184,15 @@ def _body_length(telling: dict[bytes, bytes], version: str, most: int) -> int | 
     return -1
 
 
-def _counted_length(value: bytes, most: int) -> int | Refusal:
+def _counted_length(value: bytes, limits: Limits) -> int | Refusal:
     if not value.isdigit():
         return Refusal(400, "Content-Length is not a number")
     length = int(value)
-    return too_long(most) if length > most else length
+    return too_long(limits) if length > limits.body_bytes else length
 
 
-def too_long(most: int) -> Refusal:
+def too_long(limits: Limits) -> Refusal:
+    most = limits.told_body_bytes or limits.body_bytes
     return Refusal(
         413, f"the body is longer than {most} bytes, the most this server takes; send less, or raise its limit"
     )

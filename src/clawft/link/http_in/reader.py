@@ -156,7 +156,7 @@ class RequestReader:
         if self._barren_bytes > limits.head_bytes:
             self.refusal = too_much_head(limits)
         elif self._wire_bytes > FRAMING_FACTOR * limits.body_bytes + limits.head_bytes:
-            self.refusal = too_long(limits.body_bytes)
+            self.refusal = too_long(limits)
 
     # The parser calls
 
@@ -202,7 +202,7 @@ class RequestReader:
         exchange.take(piece)
         self._pieces_in_slice += 1
         if exchange.received > self._limits.body_bytes:
-            self._refuse(too_long(self._limits.body_bytes))
+            self._refuse(too_long(self._limits))
 
     def on_message_complete(self) -> None:
         exchange = self.reading
