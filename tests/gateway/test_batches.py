@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from clawft.wire.jsonrpc.batches import MAX_BATCH
+from tests.gateway.asgi_client import http
 from tests.gateway.support import Demo, Gate, echo, modern, pipe, serving, soon, turns
 from tests.requirements import requirement
 
@@ -39,24 +40,50 @@ async def test_all_answers_come_together() -> None:
         assert len(answers) == 6
 
 
+UNKNOWN = "batches are part of 2025-03-26 only (send each message by itself)"
+OTHERS = pytest.mark.parametrize("revision", ["2024-11-05", "2025-06-18", "2025-11-25"])
+ANY_LENGTH = pytest.mark.parametrize("length", [0, 1, MAX_BATCH + 1])
+
+
 @requirement("WIRE-22")
-@pytest.mark.parametrize("revision", ["2024-11-05", "2025-06-18", "2025-11-25"])
-async def test_other_revisions_know_no_batches(revision: str) -> None:
+@OTHERS
+@ANY_LENGTH
+async def test_other_revisions_know_no_batches(revision: str, length: int) -> None:
     async with pipe(serving(Demo())) as caller:
         await caller.initialize(revision)
-        caller.write([request(1)])
+        caller.write([request(n) for n in range(length)])
         answer = await caller.message(lambda m: "error" in m)
-        assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+        assert (answer["id"], answer["error"]) == (None, {"code": -32600, "message": UNKNOWN})
+
+
+@requirement("WIRE-22")
+@OTHERS
+@ANY_LENGTH
+async def test_other_revisions_know_none_over_http(revision: str, length: int) -> None:
+    async with http(serving(Demo())) as client:
+        session = await client.initialize(revision)
+        refused = await session.write([request(n) for n in range(length)]).whole()
+        assert (refused.status, refused.json["id"]) == (400, None)
+        assert refused.json["error"] == {"code": -32600, "message": UNKNOWN}
+
+
+@requirement("WIRE-22")
+@ANY_LENGTH
+async def test_the_stateless_era_knows_none_over_http(length: int) -> None:
+    async with http(serving(Demo())) as client:
+        headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list"}
+        refused = await client.post([request(n, "tools/list", **modern()) for n in range(length)], headers).whole()
+        assert (refused.status, refused.json["error"]) == (400, {"code": -32600, "message": UNKNOWN})
 
 
 @requirement("WIRE-22")
 async def test_the_stateless_era_and_the_time_before_initialize_know_no_batches() -> None:
     async with pipe(serving(Demo())) as caller:
         caller.write([request(1, "initialize", protocolVersion="2025-03-26")])
-        assert (await caller.message(lambda m: "error" in m))["error"]["code"] == -32600
+        assert (await caller.message(lambda m: "error" in m))["error"] == {"code": -32600, "message": UNKNOWN}
         await caller.ask("tools/list", modern())
         caller.write([request(1, "tools/list", **modern())])
-        assert (await caller.message(lambda m: "error" in m))["error"]["code"] == -32600
+        assert (await caller.message(lambda m: "error" in m))["error"] == {"code": -32600, "message": UNKNOWN}
 
 
 @requirement("WIRE-22")

@@ -266,11 +266,11 @@ class PipeCaller:
 
     def _accept_batch(self, line: bytes) -> None:
         from clawft.gateway.batch import Batch  # most callers are of another revision
-        from clawft.wire.jsonrpc.batches import decode_batch
+        from clawft.wire.jsonrpc.batches import decode_batch, unknown_here
 
         conversation = self._conversation
         if not conversation.is_initialized or not REVISIONS[conversation.caller.revision].batches:
-            self._write(writing.failure_of(None, BadEnvelope("batches are not part of this protocol revision")))
+            self._write(writing.failure_of(None, unknown_here()))
             return
         try:
             members = decode_batch(line)

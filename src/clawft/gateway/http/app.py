@@ -26,7 +26,7 @@ from clawft.wire import headers as headers_of
 from clawft.wire.calls import read_usual
 from clawft.wire.headers import Headers
 from clawft.wire.jsonrpc import reading, writing
-from clawft.wire.jsonrpc.batches import decode_batch, is_batch
+from clawft.wire.jsonrpc.batches import decode_batch, is_batch, unknown_here
 from clawft.wire.jsonrpc.messages import Request
 from clawft.wire.meta import claims_stateless
 from clawft.wire.revisions import HANDSHAKE
@@ -192,11 +192,13 @@ class HttpApp:
             called = None if usual is None else self._stateless.call(http, usual)
             if called is not None:
                 return called
+            if is_batch(body):
+                raise unknown_here()
             message = reading.decode(body)
             del body  # which may be large, as may be what is read of it next
             return self._stateless.post(http, message)
         if is_batch(body):
-            return self._deliver_batch(http, decode_batch(body))
+            return self._deliver_batch(http, body)
         try:
             message = reading.decode(body)
         except (ParseError, BadEnvelope) as wrong:
@@ -206,8 +208,11 @@ class HttpApp:
             return self._stateless.post(http, message)
         return self._sessions.post(http, message)
 
-    def _deliver_batch(self, http: AuthorizedRequest, members: list[bytes]) -> Awaitable[None]:
+    def _deliver_batch(self, http: AuthorizedRequest, body: bytes) -> Awaitable[None]:
         """Each member counts as a request; the first was counted with the batch."""
+        if not self._sessions.knows_batches(http):
+            raise unknown_here()
+        members = decode_batch(body)
         more = 0 if self._limits.is_unlimited(http.caller.principal) else len(members) - 1
         serve = partial(self._sessions.post_batch, http, members)
         return self._counted(http, more, serve) if more else serve()

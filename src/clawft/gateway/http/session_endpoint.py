@@ -60,6 +60,11 @@ class SessionEndpoint:
                 session.conversation.on_answer(message)
             await asgi.answer(http.send, 202)
 
+    def knows_batches(self, http: AuthorizedRequest) -> bool:
+        """Whether the session has them; true if there is none, which is said first."""
+        session = self._named(http)
+        return session is None or REVISIONS[session.conversation.caller.revision].batches
+
     async def post_batch(self, http: AuthorizedRequest, members: list[bytes]) -> None:
         session = await self._session(http)
         if session is not None:
@@ -98,9 +103,6 @@ class SessionEndpoint:
     async def _batch(self, session: Session, members: list[bytes], http: AuthorizedRequest) -> None:
         """2025-03-26 only: all answers of a batch together."""
         conversation = session.conversation
-        if not REVISIONS[conversation.caller.revision].batches:
-            await _refuse(http.send, BadEnvelope("batches are not part of this protocol revision"))
-            return
         answers: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         back = HttpAnswer(http, conversation.running, NULL, session.new_stream)
         if not Batch(back, conversation, answers.set_result).take(members):

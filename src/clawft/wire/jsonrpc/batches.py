@@ -16,6 +16,11 @@ _TOGETHER = rb"\s*\[\s*[\[{]"
 _batch = msgspec.json.Decoder(list[Raw])
 
 
+def unknown_here() -> BadEnvelope:
+    """The refusal of a batch, in words that are true whatever the revision is, or if none is agreed on yet."""
+    return BadEnvelope("batches are part of 2025-03-26 only", hint="send each message by itself")
+
+
 def is_batch(line: bytes) -> bool:
     return line.lstrip()[:1] == b"["
 
