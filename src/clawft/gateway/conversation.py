@@ -140,7 +140,7 @@ class Conversation:
     async def call(self, target: CallTarget, outlet: Outlet) -> bytes:
         """The bare result of tools/call, prompts/get or resources/read."""
         if target.task is not UNSET and target.method == TOOLS_CALL and REVISIONS[self.caller.revision].core_tasks:
-            return self._tasks.begin(target, self.caller)
+            return await self._tasks.begin(target, self.caller)
         try:
             talk = self._talk_of(target, outlet)
             reply = await CALLS[target.method](self._gateway, self.caller, target, talk)

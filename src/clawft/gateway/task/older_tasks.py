@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct, field
 
+from clawft.catalog.snapshot import CatalogEntry
 from clawft.errors import BadParams, UnknownMethod
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CallTarget
 from clawft.gateway.offer.listing import read_cursor, strange_cursor
-from clawft.gateway.task.tasks import Task
-from clawft.model import Caller, Question, Reply
+from clawft.gateway.task.tasks import Run, Task
+from clawft.model import Caller, Question, Reply, Talk
 from clawft.wire.jsonrpc.messages import Request
 from clawft.wire.tasks import FINAL, RELATED, milliseconds, older, related
 
@@ -45,15 +47,37 @@ class OlderTasks:
         self._gateway = gateway
         self.begun: set[str] = set()
 
-    def begin(self, target: CallTarget, caller: Caller) -> bytes:
-        entry = self._gateway.tools.find_visible(target.name, caller)
-        if entry is not None and entry.tool.task == "forbidden":
+    async def begin(self, target: CallTarget, caller: Caller) -> bytes:
+        """Begin the task. Raises ToolNotFound just as a call without a task does."""
+        wished_ms = _read_wish(target)
+        entry = await self._find(target.name, caller)
+        if entry is None:
+            return self._begin(target, caller, await self._answered(target, caller), wished_ms)
+        if entry.tool.task == "forbidden":
             raise UnknownMethod(f"{target.name} cannot run as a task", hint="call it without `task`")
+        return self._begin(target, caller, partial(self._call, target, caller), wished_ms)
 
-        def run(task: Task) -> Awaitable[Reply]:
-            return self._gateway.call(caller, target.name, target.arguments, task, target.meta, target.more)
+    async def _find(self, name: str, caller: Caller) -> CatalogEntry | None:
+        """The tool, once its server has had its time to start."""
+        gateway = self._gateway
+        if gateway.tools.find(name, caller) is None:
+            await gateway.pending.wait_for_tool(name, caller)
+        return gateway.tools.find_visible(name, caller)
 
-        task = self._gateway.tasks.begin(caller, target.name, run, wished_ms=_read_wish(target))
+    async def _answered(self, target: CallTarget, caller: Caller) -> Run:
+        """What a call of an absent tool is answered with, where its server can say why; usually raises ToolNotFound."""
+        reply = await self._call(target, caller)
+
+        async def repeat(_: Task) -> Reply:
+            return reply
+
+        return repeat
+
+    def _call(self, target: CallTarget, caller: Caller, talk: Talk | None = None) -> Awaitable[Reply]:
+        return self._gateway.call(caller, target.name, target.arguments, talk, target.meta, target.more)
+
+    def _begin(self, target: CallTarget, caller: Caller, run: Run, wished_ms: int | None) -> bytes:
+        task = self._gateway.tasks.begin(caller, target.name, run, wished_ms=wished_ms)
         if len(self.begun) < MAX_BEGUN:
             self.begun.add(task.id)
         return _encode({"task": older(task.shape())})
