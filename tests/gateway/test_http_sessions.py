@@ -76,6 +76,20 @@ async def test_a_session_must_be_named_and_known() -> None:
         assert (await session.send("ping").whole()).json["result"] == {}
 
 
+@requirement("SHELL-19", "WIRE-04")
+async def test_an_id_in_use_is_refused_in_its_session_only() -> None:
+    gate = Gate()
+    async with http(serving(Demo().add("wait", gate))) as client:
+        session, other = await client.initialize(), await client.initialize()
+        waiting = session.send("tools/call", {"name": "demo__wait"}, id=7)
+        await soon(gate.begun)
+        refused = (await session.send("ping", id=7).whole()).json
+        assert (refused["id"], refused["error"]["code"]) == (7, -32600)
+        assert (await other.send("ping", id=7).whole()).json["result"] == {}
+        gate.open.set()
+        assert texts((await waiting.whole()).json) == ["through"]
+
+
 @requirement("SHELL-19")
 async def test_a_session_ends_with_delete() -> None:
     async with http(server()) as client:

@@ -66,6 +66,22 @@ async def test_an_id_in_use_is_refused_and_the_first_request_lives(era: str) -> 
         assert texts(await caller.ask("tools/call", call_params(era, "demo__wait"), id="same")) == ["through"]
 
 
+@requirement("WIRE-04")
+@pytest.mark.parametrize("method", ["ping", "tools/list", "initialize", "logging/setLevel"])
+async def test_an_id_in_use_is_refused_for_any_method(method: str) -> None:
+    gate = Gate()
+    async with pipe(serving(Demo().add("wait", gate))) as caller:
+        await caller.initialize()
+        caller.send("tools/call", {"name": "demo__wait"}, id="same")
+        await soon(gate.begun)
+        refused = await caller.ask(method, id="same")
+        assert refused["error"]["code"] == -32600
+        assert "in use" in refused["error"]["message"]
+        gate.open.set()
+        assert texts(await caller.answer("same")) == ["through"]
+        assert caller.messages == []
+
+
 @requirement("WIRE-04", "WIRE-05")
 @ERAS
 async def test_the_id_of_a_cancelled_request_is_free_while_its_tool_still_runs(era: str) -> None:

@@ -92,9 +92,14 @@ class Conversation:
     # ── requests ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def answer_now(self, request: Request) -> bytes | None:
-        """The answer to a request that needs no waiting, so that it is done before the next message; else None."""
+        """The answer to a request that needs no waiting, so that it is done before the next message; else None.
+
+        One whose id is in use is left to the running requests, which refuse it.
+        """
         immediate = self._immediate.get(request.method)
         if immediate is None and (request.method not in LISTS or self._gateway.pending.has_any(self.caller)):
+            return None
+        if request.id in self.running:
             return None
         work = immediate or Conversation._list
         return answered_now(request.id, lambda: work(self, request), handshake.error_code)

@@ -82,6 +82,10 @@ class RunningRequests:
     def __len__(self) -> int:
         return len(self._jobs)
 
+    def __contains__(self, key: object) -> bool:
+        """Whether a request with this key is in flight."""
+        return key in self._jobs
+
     @cached_property
     def _loop(self) -> asyncio.AbstractEventLoop:
         """Kept because asking for the running loop costs a system call each time."""
