@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -306,3 +307,32 @@ async def test_no_descriptor_is_left_open(call: CallTool) -> None:
         except ExecutionFailed:
             pass
     assert len(os.listdir("/dev/fd")) == before
+
+
+@requirement("PLUG-04")
+@pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are for Linux")
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("touch .mcp.json", ".mcp.json"),
+        ("rm -f .mcp.json .clawft/x", ".clawft and .mcp.json"),
+        ("mv .clawft away", ".clawft"),
+        ("git checkout -q other", ".mcp.json"),  # which ends with 0
+        ("touch /usr/here", ""),
+        ("ls .mcp.json nope", ""),
+    ],
+)
+async def test_who_is_kept_from_a_file_that_decides_is_told_so(workspace: Path, command: str, named: str) -> None:
+    if probe().level != "bwrap":
+        pytest.skip(f"bubblewrap does not work here: {probe().reason}")
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b")
+    (workspace / ".clawft").mkdir()
+    (workspace / ".clawft" / "x").write_text("")
+    for branch, text in (("main", "{}"), ("other", '{"mcpServers": {}}')):
+        (workspace / ".mcp.json").write_text(text)
+        for words in (["init", "-q"], ["checkout", "-q", "-b", branch], ["add", "-A"], ["commit", "-qm", branch]):
+            subprocess.run([*git, *words], cwd=workspace, check=True)
+    subprocess.run([*git, "checkout", "-q", "main"], cwd=workspace, check=True)
+    said = (await held(workspace, command, "auto"))["stderr"]
+    assert ("git__switch" in said) is bool(named)
+    assert not named or f"sandbox: commands may only read {named} of the workspace" in said

@@ -1,5 +1,6 @@
 """The cell a built-in family's commands run in: what its manifest grants, held by what this machine has."""
 
+import errno
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -25,6 +26,8 @@ CACHES = tuple(
 
 OURS = (".clawft", ".mcp.json")
 """Parts of the workspace that commands may only read. `.git` is not one: `git`, a command too, writes it."""
+_REFUSED = tuple(os.strerror(number) for number in (errno.EROFS, errno.EBUSY))
+"""What programs say who want to write such a part, or to put another in its place."""
 
 
 def cell_for(
@@ -76,6 +79,20 @@ def around(
 def _opening(user: str) -> tuple[str, ...]:
     """The folders of the helper that opens the cell's proxy, which runs inside."""
     return folders_of((sys.executable, OPENING), user, "/")[0]
+
+
+def note_on_kept(cell: Cell, said: str) -> str:
+    """What to add to the words of a command that was kept from such a part of the workspace; empty if none was."""
+    rules = () if cell.bounds is None else cell.bounds.rules
+    read_only = {rule.path for rule in rules if rule.access == "read"}
+    lines = [line for line in said.splitlines() if any(refused in line for refused in _REFUSED)]
+    held = [name for name in OURS if any(path.endswith(f"/{name}") for path in read_only) and name in "".join(lines)]
+    if not held:
+        return ""
+    return (
+        f"sandbox: commands may only read {' and '.join(held)} of the workspace, which decides what servers start; "
+        "git__switch, git__restore and git__pull, or a person, may change it\n"
+    )
 
 
 def worked_on(folder: Path) -> tuple[PathRule, ...]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from clawft.builtin.cells import cell_for
+from clawft.builtin.cells import cell_for, note_on_kept
 from clawft.builtin.command_places import Turn, place
 from clawft.builtin.command_words import CommandWord, check_globs, read_command
 from clawft.builtin.confine import open_folder, real_path
@@ -98,8 +98,11 @@ def _start(
 async def _finish(start: ProcessStart) -> CommandResult:
     out, err = Tail(MAX_OUTPUT_BYTES), Tail(MAX_OUTPUT_BYTES)
     ended = await run(start, out.add, err.add)
-    told = out.text(), err.text()
-    return CommandResult(ended.status, *told, ended.timed_out, truncated=bool(out.lost or err.lost))
+    said = err.text()
+    note = "" if start.cell is None else note_on_kept(start.cell, said)
+    return CommandResult(
+        ended.status, out.text(), said + note, ended.timed_out, truncated=bool(out.lost or err.lost)
+    )
 
 
 def find_program(name: str, folder: int, path: str) -> str:
