@@ -79,8 +79,14 @@ def test_a_list_of_one_server_says_nothing_of_the_others(run: Any, stranger: Pat
     assert run("approvals", "list", "two").err == (
         "nothing of two is approved yet; its tools ask when they are first called\n"
     )
-    misspelled = run("approvals", "list", "oen")
-    assert (misspelled.code, misspelled.err) == (1, "weft: there is no server 'oen'\nhint: did you mean one?\n")
+    for words in (["oen"], ["oen", "--json"]):
+        misspelled = run("approvals", "list", *words)
+        assert (misspelled.code, misspelled.out) == (1, "")
+        assert misspelled.err == "weft: there is no server 'oen'\nhint: did you mean one?\n"
+    for words in (["diff", "oen"], ["export", "one", "oen"]):
+        misspelled = run("approvals", *words)
+        assert (misspelled.code, misspelled.out) == (1, "")
+        assert misspelled.err == "weft: nothing of oen is approved\nhint: did you mean one?\n"
 
 
 @requirement("POOL-20", "PROV-09")

@@ -62,10 +62,19 @@ def test_a_list_may_be_of_some_servers_families_or_names(run: Any) -> None:
     assert names("*__search", "weft") == [
         "file__search", "memory__search", "weft__read_result", "weft__list_resources", "weft__read_resource"
     ]  # fmt: skip
-    nothing = run("tools", "list", "fiel")
-    assert (nothing.code, nothing.out) == (0, "")
-    assert "no tool is of fiel; did you mean file?" in nothing.err
-    assert "no tool is of qqqq; `weft tools list` shows all tools" in run("tools", "list", "qqqq").err
+    assert names("fi*") == names("file")
+
+
+@requirement("AGENT-14")
+def test_a_list_of_a_name_that_nothing_has_is_an_error(run: Any) -> None:
+    """Also beside one that there is, and as JSON, as a script would take an empty list for an answer."""
+    for words in (["fiel"], ["fiel", "--json"], ["git", "fiel"]):
+        nothing = run("tools", "list", *words)
+        assert (nothing.code, nothing.out) == (1, "")
+        assert nothing.err == "weft: no tool is of fiel\nhint: did you mean file?\n"
+    assert run("tools", "list", "qqqq").err == "weft: no tool is of qqqq\nhint: weft tools list\n"
+    found = run("tools", "list", "git", "--surface", "search")
+    assert (found.code, "--surface full lists them" in found.err) == (1, True)
 
 
 @requirement("AGENT-14", "PROV-06")

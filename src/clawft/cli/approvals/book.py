@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clawft.cli.screen import one_line
 from clawft.config.places import home_folder
-from clawft.errors import ClawftError, quoted
+from clawft.errors import ClawftError, nearest, quoted
 from clawft.guard.approval.book import Approvals, read
 
 NOTHING_APPROVED = "nothing is approved yet; tools of untrusted servers ask when they are first called"
@@ -16,10 +16,13 @@ class NothingApproved(ClawftError):
 
 def nothing_approved(server: str, tool: str | None = None) -> NothingApproved:
     """Of the server, or of this tool of it."""
-    if tool is not None and any(each.server == server for each in book().all()):
+    servers = {each.server for each in book().all()}
+    if tool is not None and server in servers:
         what = one_line(f"{tool} of {server}")
         return NothingApproved(f"{what} is not approved", hint=f"weft approvals list {quoted(server)}")
-    return NothingApproved(f"nothing of {server} is approved", hint="weft approvals list")
+    near = nearest(server, servers)
+    hint = f"did you mean {one_line(near)}?" if near and near != server else "weft approvals list"
+    return NothingApproved(f"nothing of {server} is approved", hint=hint)
 
 
 def book() -> Approvals:

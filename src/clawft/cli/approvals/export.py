@@ -29,8 +29,9 @@ def run(options: Options) -> int:
     workspace = str(Path(options.workspace).resolve())
     chosen = [each for each in book().all() if not options.servers or each.server in options.servers]
     live = [each for each in chosen if is_live(each, time.time()) and _travels(each, workspace, options)]
-    if options.servers and not live:
-        raise nothing_approved(" or ".join(options.servers))
+    for server in options.servers:
+        if not any(each.server == server for each in live):
+            raise nothing_approved(server)
     text = write_out(_there(each, workspace) for each in live)
     if options.output == "-":
         sys.stdout.write(text.decode())

@@ -16,6 +16,8 @@ from clawft.cli.setup.sources import sources
 def run(options: Options) -> int:
     chosen = [each for each in book().all() if options.server in (None, each.server)]
     waiting = {name: found for name, found in waiting_servers(options).items() if options.server in (None, name)}
+    if options.server and not chosen and not waiting and (wrong := unknown(options.server, options)):
+        raise wrong  # of a name that somebody has misspelled: then there may be others
     told = [waits(name, found, options) for name, found in waiting.items()]
     changed = {(each["server"], str(sources(options).workspace)) for each in told if each["changed"]}
     rows = [described(each, time.time(), changed) for each in sorted(chosen, key=lambda each: each.key)]
@@ -35,9 +37,6 @@ def run(options: Options) -> int:
 
 
 def _nothing(options: Options) -> str:
-    """Of all servers, or of one that somebody has misspelled: then there may be others."""
     if options.server is None:
         return NOTHING_APPROVED
-    if wrong := unknown(options.server, options):
-        raise wrong
     return f"nothing of {options.server} is approved yet; its tools ask when they are first called"
