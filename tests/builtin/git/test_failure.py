@@ -21,6 +21,14 @@ from tests.requirements import requirement
             "the host 'github.com' is not known",
         ),
         ("fatal: unable to access 'https://x/': Could not resolve host: x\n", "the host 'x' is not known"),
+        (
+            "fatal: unable to access 'https://x/': CONNECT tunnel failed, response 502\n",
+            "'https://x/' cannot be reached",
+        ),
+        (
+            "fatal: unable to access 'https://x/': Received HTTP code 502 from proxy after CONNECT\n",
+            "'https://x/' cannot",
+        ),
         ("ssh -oBatchMode=yes: 1: ssh: not found\nfatal: Could not read\n", "there is no ssh"),
         ("git@github.com: Permission denied (publickey).\nfatal: x\n", "wants a login"),
         ("fatal: could not read Username for 'https://x': terminal prompts disabled\n", "wants a login"),

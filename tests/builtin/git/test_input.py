@@ -171,8 +171,11 @@ async def test_addresses_that_may_not(tools: Tools, workspace: Path, url: str) -
 @requirement("GIT-12", "PLUG-04")
 def test_a_refused_host_names_the_permission_and_the_user_may_add_it() -> None:
     address = RemoteAddress("https", "https://git.example/x", "git.example")
-    with pytest.raises(PermissionDenied, match=r"network 'git\.example' \(a person can add it: \[git\] hosts = "):
+    with pytest.raises(PermissionDenied, match=r"may not use the network to reach 'git\.example'") as refused:
         check_address("clone", address, MANIFEST, local=True)
+    assert refused.value.hint.endswith('config.toml, below [git]: hosts = ["git.example"]')
+    with pytest.raises(PermissionDenied, match=r'hosts = \["\*\.known", "git\.example"\]'):
+        check_address("clone", address, GitSettings(hosts=("*.known",)).manifest(), local=True)
     check_address("clone", address, GitSettings(hosts=("*.example",)).manifest(), local=True)
 
 

@@ -4,9 +4,11 @@ import re
 
 from msgspec import Struct
 
+from clawft.builtin.git.settings import MANIFEST
 from clawft.builtin.git.words import word
 from clawft.errors import PermissionDenied
 from clawft.provider.manifest import Manifest, check_host
+from clawft.store.home import home
 
 _HOST = r"(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)"
 _PATH = r"[A-Za-z0-9_~.][^\x00-\x20\x7f\\]*"
@@ -50,9 +52,19 @@ def check_address(tool: str, address: RemoteAddress, manifest: Manifest, *, loca
         return
     try:
         check_host(manifest, tool, address.host)
-    except PermissionDenied as refused:
-        refused.hint = f'a person can add it: [git] hosts = ["{address.host}"] in config.toml'
-        raise
+    except PermissionDenied:
+        raise _closed(tool, address.host, manifest) from None
+
+
+def _closed(tool: str, host: str, manifest: Manifest) -> PermissionDenied:
+    """The line of the hint keeps the hosts that were added before."""
+    added = [each for each in manifest.permissions.network if each not in MANIFEST.permissions.network]
+    hosts = ", ".join(f'"{each}"' for each in (*added, host))
+    return PermissionDenied(
+        tool,
+        f"git may not use the network to reach '{host}'",
+        hint=f"a person can add it to {home() / 'config.toml'}, below [git]: hosts = [{hosts}]",
+    )
 
 
 def _refused(tool: str, reason: str) -> PermissionDenied:

@@ -76,6 +76,11 @@ _REASONS: Sequence[KnownFailure] = (
         "check the address and the network",
     ),
     KnownFailure(
+        r"unable to access '([^']*)': (?:CONNECT tunnel failed, response 50\d|Received HTTP code 50\d from proxy)",
+        "'{0}' cannot be reached",
+        "check the address and the network",
+    ),
+    KnownFailure(
         r"ssh: .*not found|cannot run ssh", "there is no ssh on this machine", "install it, or use an https address"
     ),
     KnownFailure(
