@@ -54,7 +54,7 @@ def test_a_name_that_is_refused_steers_no_terminal(run: Any, workspace: Path) ->
     name = "a\x1b[2J\u202eb"
     (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {name: {"command": "/bin/true"}}}))
     shown = run("servers", "status", name)
-    assert shown.out.startswith("a⟨U+001B⟩[2J⟨U+202E⟩b  failed\n")
+    assert shown.out.startswith("a⟨U+001B⟩[2J⟨U+202E⟩b  refused\n")
     assert not {"\x1b", "\u202e"} & set(shown.out + shown.err)
 
 

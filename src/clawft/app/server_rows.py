@@ -86,7 +86,7 @@ def _idle_rows(app: App, here: Path) -> Iterator[ServerRow]:
         origin, scope = str(found.origin), found.scope.value
         yield ServerRow(name, "waiting", error=_waits(app, found), origin=origin, scope=scope, next=_grant(found, here))
     for name, refused in servers.refused.items():
-        yield ServerRow(name, "failed", error=str(refused.error), origin=refused.file)
+        yield ServerRow(name, "refused", error=str(refused.error), origin=refused.file)
 
 
 def _waits(app: App, found: FoundServer) -> str:

@@ -324,7 +324,7 @@ def test_status_shows_how_each_server_is(run: Any, home: Path) -> None:
     done = run("servers", "status", "--json", *given)
     rows = {each["name"]: each for each in done.json["servers"]}
     assert done.code == 0
-    assert states(done) == {"one": "connected", "gone": "failed", "off": "disabled", "wrong": "failed"}
+    assert states(done) == {"one": "connected", "gone": "failed", "off": "disabled", "wrong": "refused"}
     one = rows["one"]
     assert (one["era"], one["revision"], one["tools"], one["restarts"]) == ("stateless", "2026-07-28", 4, 0)
     assert one["tokens"] > 50
@@ -357,7 +357,7 @@ def test_every_server_has_the_same_members_in_the_json_of_status(run: Any, works
     (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"waits": waiting, "bad": {"command": "a;b"}}}))
     rows = run("servers", "status", "--json").json["servers"]
     assert {row["name"]: row["state"] for row in rows} == {
-        "up": "connected", "off": "disabled", "waits": "waiting", "bad": "failed"
+        "up": "connected", "off": "disabled", "waits": "waiting", "bad": "refused"
     }  # fmt: skip
     assert [list(row) for row in rows] == [list(rows[0])] * 4
     assert run("servers", "status", "off", "--json").json == next(row for row in rows if row["name"] == "off")

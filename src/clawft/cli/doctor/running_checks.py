@@ -39,5 +39,6 @@ def _servers_of(weft: RunningWeft) -> Iterator[DoctorFinding]:
 
 
 def _down(who: str, row: ServerRow) -> DoctorFinding:
-    found, said = (fail if row.state == "failed" else warn), f"{who}: {row.name} is {row.state}: {row.error}"
+    found = fail if row.state in ("failed", "refused") else warn
+    said = f"{who}: {row.name} is {row.state}: {row.error}"
     return found("running", said, row.next or f"weft servers status {row.name}")

@@ -16,6 +16,7 @@ COLOURS = {
     "connected": "green",
     "waiting": "yellow",
     "failed": "red",
+    "refused": "red",
     "pending": "yellow",
     "degraded": "yellow",
     "needs-auth": "yellow",
