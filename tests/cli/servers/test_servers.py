@@ -619,6 +619,26 @@ def test_remove_keeps_a_copy_and_touches_only_files_of_ours(run: Any, home: Path
     assert run("servers", "remove", "nobody").code == 1
 
 
+@requirement("MGR-19")
+def test_remove_goes_by_the_server_and_not_by_the_name_of_a_file(run: Any, home: Path) -> None:
+    """Of two files that describe one, the one that is used goes first, and the other is told."""
+    add(run, "one")
+    folder = home / "mcp_servers"
+    (folder / "two.toml").write_text(f'name = "one"\ncommand = "{PYTHON}"\n')
+    (folder / "odd.toml").write_text(f'name = "git"\ncommand = "{PYTHON}"\n')
+    other = run("servers", "remove", "two")
+    assert (other.code, other.err.partition("\n")[0]) == (1, "weft: there is no server 'two'")
+    first = run("servers", "remove", "one")
+    assert first.out == f"removed: {folder}/two.toml (kept as two.toml.bak)\n"
+    assert first.err == f"one is still there: {folder}/one.toml:1 describes it, too\n"
+    second = run("servers", "remove", "one")
+    assert (second.out, second.err) == (f"removed: {folder}/one.toml (kept as one.toml.bak)\n", "")
+    assert run("servers", "remove", "git").out == f"removed: {folder}/odd.toml (kept as odd.toml.bak)\n"
+    (folder / "broken.toml").write_text("=")
+    (home / "config.toml").write_text("=")
+    assert run("servers", "remove", "broken").code == 0
+
+
 # ── doctor ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
