@@ -38,7 +38,7 @@ class LocalModel:
     async def answer(self, request: ModelRequest, say: Say) -> ModelAnswer:
         last = request.history[-1]
         if isinstance(last, ToolResults):
-            return _answer_with("\n".join(result.text for result in last.results), say)
+            return _told(last, say)
         task = last.text if isinstance(last, TaskText) else ""
         use = read_call(task, self._knows)
         if use is not None:
@@ -72,7 +72,11 @@ def _first_line(entry: CatalogEntry) -> str:
     return line if len(line) <= DESCRIBED else f"{line[: DESCRIBED - 1].rstrip()}…"
 
 
-def _answer_with(text: str, say: Say) -> ModelAnswer:
+def _told(came: ToolResults, say: Say) -> ModelAnswer:
+    """What the call gave, as the answer. One that failed is the end of the task: nobody here tries another way."""
+    text = "\n".join(result.text for result in came.results)
+    if any(result.is_error for result in came.results):
+        raise ModelFailed(text)
     say(text)
     return ModelAnswer(text)
 

@@ -237,6 +237,15 @@ def test_a_task_that_is_a_call_needs_no_model(run: Any, workspace: Path) -> None
     assert (done.code, done.out.strip()) == (0, "hello")
 
 
+@requirement("AGENT-14")
+def test_a_task_that_is_a_call_fails_with_its_tool(run: Any) -> None:
+    done = run("agent", "-p", "file__read path=gone.txt")
+    assert done.code == 1
+    assert "weft: read: no such file or directory: 'gone.txt'\nfailed: 1 turn, 1 tool call" in done.err
+    *_, end = run("agent", "--json", "-p", "file__read path=gone.txt").json_lines
+    assert (end["state"], end["is_error"], end["calls"]) == ("failed", True, 1)
+
+
 @requirement("DELEG-16", "DELEG-22", "DELEG-23")
 def test_a_missing_key_is_named_and_never_shown(run: Any) -> None:
     done = run("agent", "-p", "x", "--target", "claude", ANTHROPIC_API_KEY="")
