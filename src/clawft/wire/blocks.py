@@ -12,10 +12,11 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
+from clawft.wire.readable import HARMLESS, why_unreadable
 from clawft.wire.resources_and_prompts import ContentAnnotations, Resource, Size
 from clawft.wire.shapes import Anything, mended
 
-_QUOTE = ord('"')
+_QUOTE, _BRACE = ord('"'), ord("{")
 
 
 def _must_be_text(value: Raw) -> None:
@@ -82,7 +83,7 @@ class _Kind(Struct, gc=False):
 class _Tool(Struct, gc=False, rename="camel"):
     content: list[_Known]
     is_error: bool = False
-    structured_content: Anything | UnsetType = UNSET
+    structured_content: Raw = Raw()
     meta: Anything | UnsetType = field(default=UNSET, name="_meta")
     result_type: Literal["complete"] = "complete"
 
@@ -109,6 +110,8 @@ _KINDS = {"text": _Text, "image": _Image, "audio": _Audio, "resource_link": _Lin
 _ONE_TEXT = b'{"content":[{"type":"text","text":"'
 _ENDS = frozenset({b'"}]}', b'"}],"isError":false}', b'"}],"isError":false,"resultType":"complete"}'})
 _LONGEST_END = max(map(len, _ENDS))
+_FEW_BLOCKS = 16
+"""To look into each of them is quicker than to read all they say."""
 
 _tool = msgspec.json.Decoder(_Tool)
 _kind = msgspec.json.Decoder(_Kind)
@@ -128,13 +131,41 @@ def is_one_text(result: bytes) -> bool:
 def read_error(result: bytes, most: int) -> bool | None:
     """Whether the result of a tool tells of an error.
 
-    None unless all its blocks are well-formed and of known kinds, and there are no more than `most`.
+    None unless all its blocks are well-formed and of known kinds, there are no more than `most`, and every client can
+    read it.
     """
     try:
         told = _tool.decode(result)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
-    return told.is_error if len(told.content) <= most else None
+    structure = told.structured_content
+    if (structure and memoryview(structure)[0] != _BRACE) or len(told.content) > most:
+        return None
+    return told.is_error if len(result) <= HARMLESS or _is_readable(result, told) else None
+
+
+def _is_readable(result: bytes, told: _Tool) -> bool:
+    """By every client. Texts are, and what is no text is short, but for a structure."""
+    structure = told.structured_content
+    if len(structure) > HARMLESS and why_unreadable(bytes(structure), around=1):
+        return False
+    if len(told.content) <= _FEW_BLOCKS:
+        rest = len(result) - len(structure) - sum(map(_text_bytes, told.content))
+        return rest <= HARMLESS or not why_unreadable(result)
+    return not why_unreadable(result)
+
+
+def _text_bytes(block: _Known) -> int:
+    """Of what is large in a block, if it is."""
+    match block:
+        case _Text(text=text):
+            return len(text)
+        case _Image(data=data):
+            return len(data)
+        case _Embedded(resource=resource):
+            return len(resource.text) + len(resource.blob)
+        case _:
+            return 0
 
 
 def mended_blocks(content: bytes, most: int) -> tuple[bytes, int]:

@@ -7,9 +7,11 @@ import mcp_types
 import pytest
 from pydantic import ValidationError
 
-from clawft.errors import ProtocolFailure
+from clawft.errors import JsonRpcFailure, ProtocolFailure
 from clawft.provider.server import relay
+from clawft.provider.server.call.refusal import passed_on
 from clawft.wire import shapes
+from clawft.wire.readable import MAX_ANSWER_LEVELS, MAX_DIGITS
 from tests.requirements import requirement
 
 PADDING = {"type": "text", "text": "x" * 300_000}
@@ -233,3 +235,73 @@ def test_what_only_another_revision_has_is_no_empty_result(told: dict[str, Any])
 def test_with_something_to_read_it_is_a_result_with_members_that_we_do_not_know(more: dict[str, Any]) -> None:
     told = json.dumps({"content": [TEXT], **more}).encode()
     assert json.loads(relay.reply_of(told, stateless=False).result) == json.loads(told)
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+def too_deep(around: int) -> Any:
+    """Inside so many levels of a result."""
+    return nested(MAX_ANSWER_LEVELS - around + 1)
+
+
+NUMBER = "a number of many digits"
+CHOKING: list[dict[str, Any]] = [
+    {"content": [TEXT], "structuredContent": too_deep(1)},
+    {"content": [TEXT], "structuredContent": {"rows": [{"a": 1}] * 10_000, "last": too_deep(2)}},
+    {"content": [TEXT], "_meta": {"a": too_deep(2)}},
+    {"content": [{**TEXT, "new": too_deep(3)}]},
+    {"content": [{"type": "new", "new": too_deep(3)}]},
+    {"content": [*[TEXT] * 100, {**TEXT, "new": too_deep(3)}]},
+    {"content": [TEXT], "new": too_deep(1)},
+    {"content": [TEXT], "structuredContent": {"a": NUMBER}},
+    {"content": [TEXT], "_meta": {"a": NUMBER}},
+]
+"""Results that the official client drops with the whole line, to wait for its answer for ever."""
+READ: list[dict[str, Any]] = [
+    {"content": [TEXT], "structuredContent": nested(MAX_ANSWER_LEVELS - 1)},
+    {"content": [TEXT], "structuredContent": {"rows": [{"a": [1]}] * 10_000}},
+    {"content": [{"type": "text", "text": "[" * 1_000 + "9" * 10_000}], "_meta": {"a": "{" * 1_000}},
+]
+
+
+@requirement("PROV-16", "QUAL-03")
+@pytest.mark.parametrize("stateless", [False, True])
+@pytest.mark.parametrize("told", CHOKING)
+def test_what_clients_would_choke_on_is_told_in_its_place(told: dict[str, Any], stateless: bool) -> None:
+    result = wire(told).replace(json.dumps(NUMBER).encode(), b"9" * (MAX_DIGITS + 1))
+    with pytest.raises(ProtocolFailure, match=r"its result cannot be passed on: it .* which many clients cannot read"):
+        relay.reply_of(result, stateless=stateless)
+    with pytest.raises(ValueError, match=r"recursion limit|number out of range"):
+        mcp_types.jsonrpc_message_adapter.validate_json(b'{"jsonrpc":"2.0","id":1,"result":%b}' % result)
+
+
+@requirement("PROV-16")
+@pytest.mark.parametrize("stateless", [False, True])
+@pytest.mark.parametrize("told", READ)
+def test_what_they_can_read_passes(told: dict[str, Any], stateless: bool) -> None:
+    assert json.loads(relay.reply_of(wire(told), stateless=stateless).result) == told
+    mcp_types.jsonrpc_message_adapter.validate_json(b'{"jsonrpc":"2.0","id":1,"result":%b}' % wire(told))
+
+
+@requirement("PROV-16", "QUAL-03")
+@pytest.mark.parametrize("stateless", [False, True])
+def test_so_it_is_with_prompts_and_resources(stateless: bool) -> None:
+    for method, member in (("prompts/get", "messages"), ("resources/read", "contents")):
+        with pytest.raises(ProtocolFailure, match=f"its answer to {method} cannot be passed on: it is nested"):
+            relay.answer_of(method, wire({member: [], "new": too_deep(1)}), stateless=stateless)
+
+
+@requirement("PROV-16", "QUAL-03")
+def test_an_error_goes_without_such_data() -> None:
+    passed = passed_on("vault", JsonRpcFailure(-32001, "it is shut", too_deep(1)))
+    assert passed.message.startswith("it is shut (without the data of this error of vault: it is nested more than 199")
+    assert isinstance(passed, JsonRpcFailure)
+    assert (passed.error_code, passed.error_data) == (-32001, None)
+    fine = passed_on("vault", JsonRpcFailure(-32001, "it is shut", nested(100)))
+    assert isinstance(fine, JsonRpcFailure)
+    assert fine.error_data == nested(100)

@@ -774,3 +774,13 @@ async def test_two_thousand_calls_under_random_kills_are_never_answered_twice_or
         assert len(answered) + lost == 2000
         assert len({*answered}) == len(answered)
         assert lost  # else nothing was killed in the middle of anything
+
+
+@requirement("QUAL-03")
+@pytest.mark.parametrize("settings", [b'{"zoom":1}', b'{"a":' * 300 + b"1" + b"}" * 300])
+async def test_extensions_that_no_client_could_read_are_not_told(tmp_path: Path, settings: bytes) -> None:
+    """They would stand in the first answer that every client gets."""
+    told = {"org.example/maps": json.loads(settings)}
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {"extensions": told}, "serverInfo": {"name": "table"}}
+    async with served(tmp_path, table("a"), ways=Tables({"a": answers(initialize=hello)})) as (_, _, providers):
+        assert provider(providers, "a").extensions == ({} if len(settings) > 100 else told)

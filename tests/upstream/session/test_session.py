@@ -292,6 +292,25 @@ async def test_questions_are_answered_or_refused_and_notices_passed_on() -> None
     assert [each.method for each in listener.notices] == ["notifications/tools/list_changed"]
 
 
+@requirement("SESS-21", "QUAL-03")
+async def test_what_clients_could_not_parse_is_not_passed_on(caplog: pytest.LogCaptureFixture) -> None:
+    deep = json.loads('{"a":' * 300 + "1" + "}" * 300)
+    mine, link, listener = over({"initialize": HELLO})
+    await mine.connect(Era.HANDSHAKE)
+    link.ask(1, "sampling/createMessage", deep)
+    for _ in range(50):
+        link.say("notifications/message", {"level": "info", "data": deep})
+    link.say("notifications/message", {"level": "info", "data": "fine"})
+    await until(lambda: len(link.replies) == 1)
+    refused = link.replies[0]
+    assert isinstance(refused, Failure)
+    assert refused.read().message.startswith("sampling/createMessage cannot be passed on: it is nested more than 199")
+    assert listener.questions == []
+    assert [json.loads(each.params)["data"] for each in listener.notices] == ["fine"]
+    assert mine.faults.in_words() == {"messages that cannot be read": 50, "questions refused": 1}
+    assert caplog.text.count("notifications/message is passed over: it is nested") == session.TOLD_UNHEARD
+
+
 @requirement("SESS-21")
 async def test_a_stateless_server_gets_its_answers_with_the_next_request_and_its_state_back() -> None:
     state = '"opaque \\u00e9"'

@@ -11,6 +11,7 @@ from clawft.errors import ProtocolFailure
 from clawft.model import Kind, Reply
 from clawft.wire import blocks, narrow, parts
 from clawft.wire import meta as metas
+from clawft.wire.readable import why_unreadable
 from clawft.wire.shapes import flaw
 from clawft.wire.trace import PARENT, continued
 
@@ -89,6 +90,7 @@ def reply_of(result: bytes, *, stateless: bool, older: bool = False) -> Reply:
 def _unusual(result: bytes, *, stateless: bool, older: bool) -> Reply:
     if result[:1] != b"{":
         raise ProtocolFailure("the result is not an object")
+    must_be_readable(result, "its result")
     said = _said.decode(result)
     kind = _kind_of(said.result_type) if stateless else Kind.COMPLETE
     if kind is Kind.COMPLETE:
@@ -97,6 +99,13 @@ def _unusual(result: bytes, *, stateless: bool, older: bool) -> Reply:
         result = _readable(with_blocks(result), stateless=stateless, older=older)
     plain = _plain(result, older=older) if stateless else _without_hop(result)
     return Reply(plain, bytes(said.is_error) == _TRUE, kind)
+
+
+def must_be_readable(answer: bytes, what: str) -> None:
+    """Raises ProtocolFailure for JSON that clients cannot read: some would wait for their answer for ever."""
+    why = why_unreadable(answer)
+    if why:
+        raise ProtocolFailure(f"{what} cannot be passed on: {why}")
 
 
 def _must_tell(is_error: Raw) -> None:
@@ -179,6 +188,7 @@ _MENDS = {"prompts/get": blocks.mended_prompt, "resources/read": blocks.mended_r
 
 def answer_of(method: str, result: bytes, *, stateless: bool) -> bytes:
     """The answer to prompts/get or resources/read, for the agent. Raises ProtocolFailure if it is malformed."""
+    must_be_readable(result, f"its answer to {method}")
     try:
         result = _MENDS[method](result)
     except msgspec.DecodeError as wrong:

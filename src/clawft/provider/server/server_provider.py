@@ -34,6 +34,7 @@ from clawft.upstream.spec import ToolRules
 from clawft.upstream.upstream import Upstream
 from clawft.wire import meta as metas
 from clawft.wire.jsonrpc.messages import Notification
+from clawft.wire.readable import MAX_LEVELS, is_deeper
 from clawft.wire.visible import make_visible
 
 if TYPE_CHECKING:  # loaded with the first question, and with the first resource or prompt
@@ -84,11 +85,13 @@ class ServerProvider:
 
     @property
     def extensions(self) -> Mapping[str, Any]:
-        """The server's extensions except tasks, which the gateway serves; none if there are too many."""
+        """The server's extensions except tasks, which the gateway serves; none if there is too much of them."""
         session = self._upstream.session
         told: Mapping[str, Any] = session.peer.extensions if session is not None else {}
         known = {name: settings for name, settings in told.items() if name != metas.TASKS}
-        return known if len(_encode(known)) <= metas.MAX_EXTENSION_BYTES else {}
+        spelled = _encode(known)
+        fits = len(spelled) <= metas.MAX_EXTENSION_BYTES and not is_deeper(spelled, MAX_LEVELS)
+        return known if fits else {}
 
     # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -121,6 +121,7 @@ class ServerReads:
                 return b"", False
             members = completion.outgoing(asked, context=REVISIONS[session.peer.revision].completion_context)
             whole = await session.request(method, members, seconds=seconds)
+            relay.must_be_readable(whole, f"its answer to {method}")
             stateless = session.peer.era is Era.STATELESS
             if stateless and read_wanted(whole) is not None:
                 raise ProtocolFailure(f"its answer to {method} is a question, which only calls and reads may be")

@@ -6,11 +6,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from clawft.errors import INTERNAL_ERROR, INVALID_PARAMS, Busy, ClawftError, JsonRpcFailure
+from clawft.errors import INTERNAL_ERROR, INVALID_PARAMS, MAX_TOLD, Busy, ClawftError, JsonRpcFailure
 from clawft.link.base import Link
 from clawft.link.share.byte_limits import COUNTED_BYTES, QUESTIONS, Reservation
 from clawft.wire.jsonrpc import writing
 from clawft.wire.jsonrpc.messages import Notification, Request
+from clawft.wire.readable import why_unreadable
 
 MAX_QUESTIONS = 256
 """Of the server's, being answered at a time; more are a flood and refused."""
@@ -73,13 +74,12 @@ class Questions:
 
     async def _answer(self, request: Request, stream: int | None) -> None:
         try:
+            _must_be_readable(request)
             answer = writing.result(request.id, await self._answering(request, stream))
         except JsonRpcFailure as refused:
             answer = self._refusal(request.id, refused.error_code, refused.message)
         except ClawftError as failed:
             answer = self._refusal(request.id, failed.code, str(failed))
-        except RecursionError:  # a link reads a little deeper than whoever reads on in the question
-            answer = self._refusal(request.id, INVALID_PARAMS, "params are nested too deeply")
         await self._link.answer(answer)
 
     async def _refuse_flood(self, id: bytes) -> None:
@@ -88,6 +88,12 @@ class Questions:
     def _refusal(self, id: bytes, code: int, why: str) -> bytes:
         self.refused += 1
         return writing.failure(id, code, why)
+
+
+def _must_be_readable(question: Request) -> None:
+    """By the client of whoever is asked. Raises JsonRpcFailure."""
+    if why := why_unreadable(question.params):
+        raise JsonRpcFailure(INVALID_PARAMS, f"{question.method[:MAX_TOLD]} cannot be passed on: {why}")
 
 
 def _too_many() -> str:

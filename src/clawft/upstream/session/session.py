@@ -33,6 +33,7 @@ from clawft.upstream.session.paging import FAILED_PAGE, TakePage, read_pages
 from clawft.upstream.session.peer import Peer, UnfinishedResult, read_wanted
 from clawft.wire.jsonrpc.messages import Failure, Notification, Request
 from clawft.wire.methods import names_by_header
+from clawft.wire.readable import why_unreadable
 from clawft.wire.revisions import NEWEST_HANDSHAKE
 
 if TYPE_CHECKING:  # loaded with the first server over stateless HTTP, and the first that asks
@@ -42,6 +43,9 @@ if TYPE_CHECKING:  # loaded with the first server over stateless HTTP, and the f
 REQUEST_SECONDS = 30.0
 MAX_ROUNDS = 16
 """How often a stateless server may ask questions before it must give its result."""
+
+TOLD_UNHEARD = 5
+"""Notifications of one session that cannot be passed on: so many are told one by one."""
 
 BAD_REQUEST = 400
 """How a server of the handshake era refuses over HTTP what is sent outside of a session."""
@@ -84,6 +88,7 @@ class Session:
         self._was_pinged = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._asked = 0
+        self._unheard = 0
         self.broken_streams = 0
         """Subscriptions that broke off soon."""
 
@@ -245,7 +250,7 @@ class Session:
     def faults(self) -> Faults:
         """What the server did wrong in this session."""
         refused = self._questions.refused if self._questions is not None else 0
-        own = Faults(refused=refused, asked=self._asked, broken=self.broken_streams)
+        own = Faults(unreadable=self._unheard, refused=refused, asked=self._asked, broken=self.broken_streams)
         return self.link.faults.plus(own)
 
     def start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -272,10 +277,15 @@ class Session:
         if isinstance(message, Request):
             self._take_request(message, stream)
             return
-        try:
+        if why := why_unreadable(message.params):
+            self._pass_over(message.method, why)
+        else:
             self._notice(message, stream)
-        except RecursionError:  # a link reads a little deeper than whoever reads on in the message
-            log.warning("%s: %s is nested too deeply to be heard", self._name, message.method[:100])
+
+    def _pass_over(self, method: str, why: str) -> None:
+        self._unheard += 1
+        if self._unheard <= TOLD_UNHEARD:
+            log.warning("%s: %s is passed over: %s", self._name, method[:100], why)
 
     def _notice(self, message: Notification, stream: int | None) -> None:
         if message.method != "notifications/cancelled" or not self._withdraw(message):

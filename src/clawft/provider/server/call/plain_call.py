@@ -85,7 +85,7 @@ class PlainCall(Flight):
             return None
         try:
             return relay.reply_of(answer.result, stateless=False, older=True)
-        except (ProtocolFailure, RecursionError):  # our stack is deeper here than where the message was read
+        except ProtocolFailure:
             return None
 
     def _end(self) -> None:

@@ -26,6 +26,7 @@ from clawft.provider.server.question.urls import MAX_URLS
 from clawft.store.concealed_secrets import conceal, without_resolved
 from clawft.upstream.session.session import BAD_REQUEST
 from clawft.upstream.spec import EVERYTHING, UpstreamSpec
+from clawft.wire.readable import why_unreadable
 from clawft.wire.shapes import members
 from clawft.wire.visible import make_visible, visible_text
 
@@ -62,9 +63,12 @@ def passed_on(server: str, error: JsonRpcFailure) -> JsonRpcFailure | MissingCap
     """The whole error answer, without invisible characters and without secrets the server may repeat."""
     if error.error_code == MISSING_CAPABILITY:
         return lacking(server, error)
-    data = error.error_data
-    told = None if data is None else msgspec.json.decode(make_visible(without_resolved(msgspec.json.encode(data))))
-    return JsonRpcFailure(error.error_code, visible_text(conceal(error.message)), told)
+    message, data = visible_text(conceal(error.message)), error.error_data
+    spelled = b"" if data is None else msgspec.json.encode(data)
+    if why := why_unreadable(spelled, around=1):
+        return JsonRpcFailure(error.error_code, f"{message} (without the data of this error of {server}: {why})")
+    told = msgspec.json.decode(make_visible(without_resolved(spelled))) if spelled else None
+    return JsonRpcFailure(error.error_code, message, told)
 
 
 def lacking(server: str, error: JsonRpcFailure) -> MissingCapability:

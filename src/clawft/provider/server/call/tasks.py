@@ -83,6 +83,7 @@ class ForeignTasks:
     def _shown(self, shape: bytes, id: str) -> bytes:
         """The state as agents may see it, its questions checked and named like those of any call."""
         try:
+            relay.must_be_readable(shape, "a task")
             seen = tasks.read(shape, id)
             if seen.status == "completed":
                 _result_of(seen)
