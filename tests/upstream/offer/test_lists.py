@@ -99,13 +99,18 @@ async def test_a_server_that_goes_or_lists_less_gives_its_room_back(tmp_path: Pa
 
 
 @requirement("QUAL-12")
-async def test_a_list_without_room_is_not_even_asked_for(tmp_path: Path) -> None:
+async def test_a_list_without_room_is_not_even_asked_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Nor does anybody say that it is longer than it is: the server may have none."""
     full = answers(initialize=CAPABLE, **{"tools/list": large(1_000)})
     ways = Tables({"a": full})
     async with pool(tmp_path, ways) as p:
         await p.connect(table("a"))
-        assert p.server_status("a").cut == ("tools", "prompts", "resources", "templates")
+        status = p.server_status("a")
+        assert status.cut == ("tools",)
+        for part in ("prompts", "resources", "templates"):
+            assert f"its {part}: not asked for, as there is no room for more of what servers list" in status.left_out
         assert "prompts/list" not in ways.last("a").methods
+        assert "the first 0 are offered" not in caplog.text
 
 
 @requirement("QUAL-12")

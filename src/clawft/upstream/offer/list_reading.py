@@ -94,8 +94,7 @@ class ListReading(Generic[T]):
 
     def expects_some(self) -> bool:
         """Is there room worth asking for it?"""
-        self.is_full = not self._place.has_room(self._part, WORTH_BYTES)
-        return not self.is_full
+        return self._place.has_room(self._part, WORTH_BYTES)
 
     def take_at_once(self, items: Iterable[Raw]) -> None:
         """For a list that was read before."""

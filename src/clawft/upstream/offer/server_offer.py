@@ -116,6 +116,7 @@ async def _ask_for_tools(session: Session, reading: ListReading[Tool]) -> None:
 async def _ask_for(session: Session, method: str, member: str, reading: BesideReading) -> bool:
     """Beside the tools: a list that fails, or does not come, is left out, for the sake of the rest. Did it answer?"""
     if not reading.expects_some():
+        reading.drop("not asked for, as there is no room for more of what servers list")
         return True
     try:
         reading.rest = await session.read_list(method, member, reading.take, BESIDE_SECONDS)
