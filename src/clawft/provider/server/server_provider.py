@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -27,6 +28,7 @@ from clawft.policy.globs import any_matches
 from clawft.provider.base import Changes, TellChange, arguments_of
 from clawft.provider.server.call.server_calls import CONNECT_SECONDS, ServerCalls
 from clawft.provider.server.question.parked_calls import Park
+from clawft.provider.server.relayed_server import PrivateUpstream, RelayedServer
 from clawft.provider.server.resource_lists import ResourceLists
 from clawft.upstream.interest.interest import TELL_SECONDS
 from clawft.upstream.offer.lists import Parts
@@ -37,7 +39,8 @@ from clawft.wire.jsonrpc.messages import Notification
 from clawft.wire.readable import MAX_LEVELS, is_deeper
 from clawft.wire.visible import make_visible
 
-if TYPE_CHECKING:  # loaded with the first question, and with the first resource or prompt
+if TYPE_CHECKING:  # loaded with the first task, the first question, and the first resource or prompt
+    from clawft.provider.server.call.tasks import ForeignTasks
     from clawft.provider.server.question.handshake_questions import Roots
     from clawft.provider.server.server_reads import ServerReads
 
@@ -54,7 +57,7 @@ class ServerProvider:
     def __init__(
         self,
         upstream: Upstream,
-        own: Callable[[str], Upstream] | None = None,
+        own: PrivateUpstream | None = None,
         *,
         park: Park | None = None,
         roots: Roots = list,
@@ -68,7 +71,8 @@ class ServerProvider:
         self._upstream = upstream
         self._whose = whose
         parked = Park() if park is None else park
-        self._calls = calls = ServerCalls(upstream, parked, roots, self._visited, own)
+        self._relayed = RelayedServer(upstream, parked, roots, self._visited, own)
+        self._calls = calls = ServerCalls(self._relayed)
         self.run, self.start = calls.run, calls.start
         self.close: Callable[[], Awaitable[None]] = upstream.stop
         self._changes: Changes | None = None
@@ -132,7 +136,7 @@ class ServerProvider:
     ) -> None:
         """`upstream` is the private one of a conversation, if it is not the shared one."""
         if notification.method == "notifications/progress":
-            self._calls.following.progressed(notification.params)
+            self._relayed.following.progressed(notification.params)
         elif notification.method == "notifications/message":
             self._pass_on_log_message(notification.params, upstream or self._upstream, stream)
         elif notification.method == "notifications/elicitation/complete":
@@ -177,21 +181,27 @@ class ServerProvider:
             return None
         from clawft.provider.server.server_reads import watch  # loaded with the first of them
 
-        return await watch(self._calls.of(caller), uri, changed)
+        return await watch(self._relayed.upstream_of(caller), uri, changed)
 
     # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def get_task(self, id: str, caller: Caller) -> Coroutine[Any, Any, bytes]:
-        return self._calls.slow_path.tasks.get(id, caller)
+        return self._tasks.get(id, caller)
 
     async def update_task(self, id: str, caller: Caller, responses: Mapping[str, Raw]) -> None:
-        await self._calls.slow_path.tasks.update(id, caller, responses)
+        await self._tasks.update(id, caller, responses)
 
     async def cancel_task(self, id: str, caller: Caller) -> None:
-        await self._calls.slow_path.tasks.cancel(id, caller)
+        await self._tasks.cancel(id, caller)
 
     async def watch_task(self, id: str, caller: Caller, changed: Callable[[bytes], None]) -> Callable[[], None]:
-        return await self._calls.slow_path.tasks.watch(id, caller, changed)
+        return await self._tasks.watch(id, caller, changed)
+
+    @cached_property
+    def _tasks(self) -> ForeignTasks:
+        from clawft.provider.server.call.tasks import ForeignTasks  # most servers know no tasks
+
+        return ForeignTasks(self._relayed)
 
     # ── resources and prompts ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -238,7 +248,7 @@ class ServerProvider:
         if self._reads is None:
             from clawft.provider.server.server_reads import ServerReads  # most servers have nothing but tools
 
-            self._reads = ServerReads(self._upstream, self._calls.of, self._calls.questions)
+            self._reads = ServerReads(self._relayed)
         return self._reads
 
     def completes(self, ref: Mapping[str, Any]) -> bool:

@@ -19,15 +19,16 @@ from clawft.errors import (
     ProtocolFailure,
 )
 from clawft.link.share.large_messages import process_message
-from clawft.model import Call, Caller, Completing, Completion, Era, ForeignCompletion
+from clawft.model import Call, Completing, Completion, Era, ForeignCompletion
 from clawft.provider.base import TellChange
 from clawft.provider.server import completion, relay
+from clawft.provider.server.attempt import Attempt
 from clawft.provider.server.call.refusal import failed, passed_on
 from clawft.provider.server.call.server_calls import BROKEN, CONNECT_SECONDS, LOST
 from clawft.provider.server.kept_reads import KeptReads
 from clawft.provider.server.notices import beside_uri, read_uri
-from clawft.provider.server.question.server_questions import ServerQuestions
 from clawft.provider.server.question.urls import ask_for_urls
+from clawft.provider.server.relayed_server import RelayedServer
 from clawft.upstream.session.peer import read_wanted
 from clawft.upstream.session.session import Session
 from clawft.upstream.upstream import Upstream
@@ -41,16 +42,12 @@ T = TypeVar("T")
 class ServerReads:
     """The reads of one server. Results pass as bytes."""
 
-    def __init__(self, upstream: Upstream, of: Callable[[Caller], Upstream], questions: ServerQuestions) -> None:
-        """`of` gives the upstream that this caller uses."""
-        self._upstream = upstream
-        self._of = of
-        self._keeps = upstream.spec.isolation == "shared"
+    def __init__(self, server: RelayedServer) -> None:
+        self._server = server
+        self._keeps = server.spec.isolation == "shared"
         """Whether results are cached; not for a server that keeps its callers apart."""
-        self._questions = questions
-        self._server = upstream.spec.name
         self.kept = KeptReads()
-        upstream.interest.when_updated(self.kept.forget)
+        server.upstream.interest.when_updated(self.kept.forget)
 
     async def resource(self, call: Call) -> bytes | None:
         """The result; None if the server has no such resource."""
@@ -68,14 +65,14 @@ class ServerReads:
         return await self._ask_for(call, "prompts/get", {"name": call.tool.name, "arguments": Raw(call.arguments)})
 
     async def completion(self, asked: Completing) -> Completion | ForeignCompletion:
-        upstream = self._of(asked.caller)
+        upstream = self._server.upstream_of(asked.caller)
         try:
-            whole = await self._complete(upstream, asked)
-            return (
-                await process_message(whole, self._server, partial(completion.incoming, whole)) if whole else NO_VALUES
-            )
+            result = await self._complete(upstream, asked)
+            if not result:
+                return NO_VALUES
+            return await process_message(result, self._server.name, partial(completion.incoming, result))
         except JsonRpcFailure as refused:
-            raise passed_on(self._server, refused) from None
+            raise passed_on(self._server.name, refused) from None
         except BROKEN as wrong:
             raise self._failed(upstream, wrong) from None
         except msgspec.DecodeError:
@@ -83,24 +80,25 @@ class ServerReads:
 
     async def _ask_for(self, call: Call, method: str, members: Mapping[str, Any]) -> bytes:
         """Make a request whose agent may be asked questions on the way."""
-        upstream, seconds = self._of(call.caller), self._upstream.spec.timeout_ms / 1000
+        upstream, seconds = self._server.upstream_of(call.caller), self._server.spec.timeout_ms / 1000
         changes = self.kept.changes
 
         async def ask(session: Session) -> tuple[bytes, bool, bool]:
-            whole, asked = await self._questions.request(call, upstream, session, method, members, seconds)
-            return whole, asked, session.peer.era is Era.STATELESS
+            attempt = Attempt(call, upstream, session, seconds)
+            result, asked = await self._server.questions.request(attempt, method, members)
+            return result, asked, session.peer.era is Era.STATELESS
 
         try:
-            whole, asked, stateless = await (_once(upstream, ask) if call.talk.carried else _anew(upstream, ask))
+            result, asked, stateless = await (_once(upstream, ask) if call.talk.carried else _anew(upstream, ask))
         except JsonRpcFailure as refused:
             if refused.error_code == URL_ELICITATION_REQUIRED:
-                await ask_for_urls(self._server, call, refused)
-            raise passed_on(self._server, refused) from None
+                await ask_for_urls(self._server.name, call, refused)
+            raise passed_on(self._server.name, refused) from None
         except BROKEN as wrong:
             raise self._failed(upstream, wrong) from None
-        read = partial(relay.answer_of, method, whole, stateless=stateless)
+        read = partial(relay.answer_of, method, result, stateless=stateless)
         try:
-            answer = await process_message(whole, self._server, read)
+            answer = await process_message(result, self._server.name, read)
         except ProtocolFailure as wrong:
             raise self._failed(upstream, wrong) from None
         may_keep = self._keeps and stateless and method == "resources/read" and not asked and not call.more
@@ -110,7 +108,7 @@ class ServerReads:
 
     def _failed(self, upstream: Upstream, wrong: ClawftError) -> ClawftError:
         upstream.failed_a_request(wrong)
-        return failed(self._server, wrong)
+        return failed(self._server.name, wrong)
 
     async def _complete(self, upstream: Upstream, asked: Completing) -> bytes:
         """The result; empty if the server does not complete, which is known once it is connected."""
@@ -120,15 +118,17 @@ class ServerReads:
             if not session.peer.completes:
                 return b"", False
             members = completion.outgoing(asked, context=REVISIONS[session.peer.revision].completion_context)
-            whole = await session.request(method, members, seconds=seconds)
-            relay.must_be_readable(whole, f"its answer to {method}")
+            result = await session.request(method, members, seconds=seconds)
+            relay.must_be_readable(result, f"its answer to {method}")
             stateless = session.peer.era is Era.STATELESS
-            if stateless and read_wanted(whole) is not None:
+            if stateless and read_wanted(result) is not None:
                 raise ProtocolFailure(f"its answer to {method} is a question, which only calls and reads may be")
-            return whole, stateless
+            return result, stateless
 
-        whole, stateless = await _anew(upstream, ask)
-        return await process_message(whole, self._server, partial(relay.plain_result, whole)) if stateless else whole
+        result, stateless = await _anew(upstream, ask)
+        if not stateless:
+            return result
+        return await process_message(result, self._server.name, partial(relay.plain_result, result))
 
 
 async def _anew(upstream: Upstream, ask: Callable[[Session], Awaitable[T]]) -> T:

@@ -6,15 +6,15 @@ What a call needs beyond a place among the others is loaded with the first one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
 from clawft.errors import LinkClosed, LinkError, ProcessExited, ProtocolFailure, SessionLost, WireError
-from clawft.link.share.gate import sharer
-from clawft.model import LOCAL, Call, Caller, Era, Reply, ReplyReceiver
+from clawft.model import Call, Era, Reply, ReplyReceiver
+from clawft.provider.server.relayed_server import RelayedServer
 from clawft.upstream.session.paging import MAX_ITEMS
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR
@@ -25,9 +25,6 @@ if TYPE_CHECKING:  # loaded with the first call
     from clawft.provider.server.call.plain_call import CallEnd, PlainCall
     from clawft.provider.server.call.slow_path import SlowPath
     from clawft.provider.server.progress_following import ProgressFollowing
-    from clawft.provider.server.question.handshake_questions import Roots
-    from clawft.provider.server.question.parked_calls import Park
-    from clawft.provider.server.question.server_questions import ServerQuestions
 
 CONNECT_SECONDS = 30.0
 LOST = (ProcessExited, LinkClosed, SessionLost)
@@ -63,24 +60,12 @@ class SessionWay(Struct, frozen=True, gc=False):
 
 
 class ServerCalls:
-    """The calls of one server."""
+    """The tool calls for one server."""
 
-    def __init__(
-        self,
-        upstream: Upstream,
-        park: Park,
-        roots: Roots,
-        visited: Callable[[str], None],
-        own: Callable[[str], Upstream] | None = None,
-    ) -> None:
-        """`own` gives the private upstream of a conversation or person, for a server that keeps its callers apart."""
-        self._upstream = upstream
-        self._park = park
-        self._roots = roots
-        self._visited = visited
-        self._own = own if upstream.spec.isolation == "per-session" else None
-        self._following: ProgressFollowing | None = None
-        self._questions: ServerQuestions | None = None
+    def __init__(self, server: RelayedServer) -> None:
+        self._server = server
+        self._upstream = server.upstream
+        self._keeps_callers_apart = server.keeps_callers_apart
         self._slow_path: SlowPath | None = None
         self._templates: dict[str, CallTemplate] = {}
         self._way: SessionWay | None = None
@@ -88,40 +73,22 @@ class ServerCalls:
         self.only_principal = ""
         """The principal of all calls so far, if it is only one: it gets log messages outside of calls."""
 
-    # ── what the first call needs: no cached properties, which make all that is read for each call slower to find ─────
-
-    @property
-    def following(self) -> ProgressFollowing:
-        if self._following is None:
-            from clawft.provider.server.progress_following import ProgressFollowing
-
-            self._following = ProgressFollowing()
-        return self._following
-
-    @property
-    def questions(self) -> ServerQuestions:
-        if self._questions is None:
-            from clawft.provider.server.question.server_questions import ServerQuestions
-
-            spec = self._upstream.spec
-            self._questions = ServerQuestions(spec, self.following, self._park, self._roots, self._visited)
-        return self._questions
-
     @property
     def slow_path(self) -> SlowPath:
+        """Loaded with the first call. A cached property would make all that is read for each call slower to find."""
         if self._slow_path is None:
             from clawft.provider.server.call.slow_path import SlowPath
 
-            self._slow_path = SlowPath(self._upstream, self.of, self.following, self.questions)
+            self._slow_path = SlowPath(self._server)
         return self._slow_path
 
-    # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── the fast path ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def start(self, call: Call, receiver: ReplyReceiver) -> PlainCall | None:
         """Send the call without a task, if it needs nothing but its answer; else None."""
         upstream = self._upstream
         session = upstream.session
-        if session is None or not _is_plain(call, session) or self._own is not None:
+        if session is None or not _is_plain(call, session) or self._keeps_callers_apart:
             return None
         way = self._way if self._way is not None and self._way.session is session else self._find_way(session)
         if way is None or not upstream.gate.try_enter():
@@ -141,27 +108,22 @@ class ServerCalls:
         from clawft.provider.server.call.plain_call import PlainCall  # once for each session
 
         loop = asyncio.get_running_loop()
-        self._way = SessionWay(self._upstream, session, session.posting, loop, self.following, PlainCall, self._settle)
+        following = self._server.following
+        self._way = SessionWay(self._upstream, session, session.posting, loop, following, PlainCall, self._settle)
         return self._way
 
     async def _settle(self, plain: PlainCall, ended: CallEnd) -> Reply:
         return await self.slow_path.settle(plain, ended)
 
-    async def run(self, call: Call) -> Reply:
+    # ── the slow path ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def run(self, call: Call) -> Coroutine[Any, Any, Reply]:
         if call.caller.principal != self.only_principal:
             self._meet(call.caller.principal)
-        seconds = (self._templates.get(call.tool.name) or self._learn(call.tool.name)).seconds
-        upstream = self._upstream if self._own is None else self.of(call.caller)
-        slow_path = self._slow_path or self.slow_path
-        session = upstream.session or await slow_path.connected(call, seconds)
-        if not upstream.gate.try_enter():
-            seconds = await upstream.gate.enter_within(seconds, sharer(call.caller))
-        try:
-            return await slow_path.relay(call, upstream, session, seconds)
-        except BROKEN as wrong:
-            raise slow_path.told(wrong, upstream) from None
-        finally:
-            upstream.gate.leave()
+        template = self._templates.get(call.tool.name) or self._learn(call.tool.name)
+        return (self._slow_path or self.slow_path).run(call, template.seconds)
+
+    # ── both ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _meet(self, principal: str) -> None:
         self.only_principal = "" if self._was_called else principal
@@ -175,20 +137,6 @@ class ServerCalls:
         template = CallTemplate(seconds, seconds * HARD_LIMIT_FACTOR, head)
         self._templates[tool] = template
         return template
-
-    def of(self, caller: Caller) -> Upstream:
-        """The upstream of this caller: the shared one, or its own where callers are kept apart."""
-        who = _session_key(caller) if self._own is not None else ""
-        return self._own(who) if self._own is not None and who else self._upstream
-
-
-def _session_key(caller: Caller) -> str:
-    """What a caller's own session is found by: its conversation, else its person.
-
-    Empty outside a conversation for the user of this machine and their delegates, who use the shared session then.
-    """
-    at_home = caller.principal == LOCAL or caller.principal.startswith(f"{LOCAL}/")
-    return caller.session or ("" if at_home else f"of {caller.principal}")
 
 
 def _is_plain(call: Call, session: Session) -> bool:

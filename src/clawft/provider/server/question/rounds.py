@@ -11,11 +11,10 @@ from msgspec import UNSET
 from clawft.errors import ExecutionFailed, JsonRpcFailure, ProtocolFailure
 from clawft.model import Call, Era, Question
 from clawft.provider.server.question import carried_state
-from clawft.provider.server.question.handshake_questions import Roots
 from clawft.provider.server.question.questions import ROOTS, cannot, read_question, without_hop
+from clawft.provider.server.relayed_server import RelayedServer
 from clawft.upstream.session.peer import UnfinishedResult, read_wanted
 from clawft.upstream.session.session import MAX_ROUNDS
-from clawft.upstream.spec import UpstreamSpec
 from clawft.wire.answers import can_answer
 
 MAX_AT_ONCE = 64
@@ -32,12 +31,9 @@ Answers = dict[str, Mapping[str, Any]]
 class Rounds:
     """One request and its questions."""
 
-    def __init__(self, spec: UpstreamSpec, call: Call, roots: Roots, visited: Callable[[str], None]) -> None:
-        """`visited` is called when a person is done at an address they were sent to."""
-        self._spec = spec
+    def __init__(self, server: RelayedServer, call: Call) -> None:
+        self._server = server
         self._call = call
-        self._roots = roots
-        self._visited = visited
         self._agreed: dict[str, str] = {}
         """Addresses the person of a handshake agent agreed to visit, and their ids."""
         self._look = FIRST_LOOK_SECONDS
@@ -52,7 +48,7 @@ class Rounds:
             more = read_wanted(result)
             if more is None:
                 for id in self._agreed.values():
-                    self._visited(id)
+                    self._server.visited(id)
                 return result
             wanted = more
         raise ProtocolFailure(f"the server still asks after {MAX_ROUNDS} rounds")
@@ -73,7 +69,7 @@ class Rounds:
         agent = self._call.caller
         try:
             return {
-                key: read_question(self._spec, each.method, bytes(each.params), agent, _new_visit())
+                key: read_question(self._server.spec, each.method, bytes(each.params), agent, _new_visit())
                 for key, each in asked.items()
             }
         except JsonRpcFailure as refused:
@@ -84,7 +80,7 @@ class Rounds:
         house = [key for key, question in questions.items() if self._is_ours(question)]
         going = [key for key, question in questions.items() if question.params.get("url") in self._agreed]
         theirs = {key: question for key, question in questions.items() if key not in (*house, *going)}
-        answers: Answers = {key: {"roots": self._roots()} for key in house}
+        answers: Answers = {key: {"roots": self._server.roots()} for key in house}
         answers |= {key: {"action": "accept"} for key in going}
         if theirs:
             answers |= await self._ask(theirs, carry)
@@ -96,7 +92,7 @@ class Rounds:
     async def _ask(self, questions: Mapping[str, Question], carry: bytes) -> Answers:
         for question in questions.values():
             if not can_answer(self._call.caller.capabilities, question):
-                raise ExecutionFailed(f"{self._spec.name} asks, but {cannot(question)}", hint=_by_hand(question))
+                raise ExecutionFailed(f"{self._server.name} asks, but {cannot(question)}", hint=_by_hand(question))
         given = await self._call.talk.ask(questions, carry)
         answers: Answers = {key: without_hop(given[key]) for key in questions if key in given}
         if self._call.caller.era is Era.HANDSHAKE:
