@@ -100,9 +100,7 @@ async def _finish(start: ProcessStart) -> CommandResult:
     ended = await run(start, out.add, err.add)
     said = err.text()
     note = "" if start.cell is None else note_on_kept(start.cell, said)
-    return CommandResult(
-        ended.status, out.text(), said + note, ended.timed_out, truncated=bool(out.lost or err.lost)
-    )
+    return CommandResult(ended.status, out.text(), said + note, ended.timed_out, truncated=bool(out.lost or err.lost))
 
 
 def find_program(name: str, folder: int, path: str) -> str:
