@@ -75,6 +75,8 @@ class Upstream:
         self.flights: dict[Flight, None] = {}
         """Calls at the server now, oldest first, including those that wait for an answer of their agent."""
         self.abandoned = AbandonedCalls()
+        self.unclear_questions = 0
+        """Of which it could not be told whose they were."""
 
     def _lists(self, cache: SchemaCache) -> Lists:
         around = self._surroundings

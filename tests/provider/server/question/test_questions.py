@@ -17,6 +17,7 @@ from clawft.gateway.questions import digest_of
 from clawft.link.base import OutgoingRequest
 from clawft.model import Caller
 from clawft.provider.server.question import rounds, server_questions
+from clawft.provider.server.question.handshake_questions import TOLD_UNCLEAR
 from clawft.provider.server.question.parked_calls import Park
 from clawft.provider.server.question.questions import read_question
 from clawft.provider.server.server_providers import ServerProviders
@@ -305,7 +306,9 @@ async def test_there_is_an_end_to_questions(tmp_path: Path) -> None:
 
 
 @requirement("RES-10", "SESS-21", "SEC-A03")
-async def test_no_question_is_shown_to_an_agent_it_may_not_be_of(tmp_path: Path) -> None:
+async def test_no_question_is_shown_to_an_agent_it_may_not_be_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with house(tmp_path) as mine, mine.callers() as (ada, bob):
         await ada.initialize(capabilities=CAN)
         await bob.initialize(capabilities=CAN)
@@ -314,6 +317,9 @@ async def test_no_question_is_shown_to_an_agent_it_may_not_be_of(tmp_path: Path)
         said = texts(await bob.call("curious__form", token="b"))[0]
         assert "it cannot be told whose question this is" in said
         assert not any(message.get("method") == "elicitation/create" for message in ada.messages)
+        for number in range(2 * TOLD_UNCLEAR):
+            await bob.call("curious__form", token=f"b{number}")
+        assert caplog.text.count("several agents call it at once") == TOLD_UNCLEAR
 
 
 FORGETS = """

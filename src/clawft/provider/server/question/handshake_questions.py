@@ -16,6 +16,8 @@ from clawft.wire.jsonrpc.messages import Request
 
 MAX_ASKED = 64
 """Questions one call may ask."""
+TOLD_UNCLEAR = 5
+"""Questions of one server that are logged as nobody's, as they may be anybody's."""
 
 log = logging.getLogger("clawft.upstream")
 
@@ -34,16 +36,23 @@ async def answer(upstream: Upstream, request: Request, stream: int | None, roots
         flight.guessed = flight.guessed or stream is None
         return await _ask(flight, question)
     if flight == UNCLEAR:
-        log.warning(
-            "%s asks, but several agents call it at once: it cannot be told whose question this is "
-            '(isolation = "per-session" gives each its own)',
-            upstream.spec.name,
-        )
+        _tell_of_unclear(upstream)
         raise JsonRpcFailure(INTERNAL_ERROR, "several agents are calling: it cannot be told whose question this is")
     raise JsonRpcFailure(METHOD_NOT_FOUND, f"{request.method}: there is no call that this could belong to")
 
 
 _NOBODY = Caller()
+
+
+def _tell_of_unclear(upstream: Upstream) -> None:
+    """A few times: a server may ask without end, and how often it was refused is in its status."""
+    upstream.unclear_questions += 1
+    if upstream.unclear_questions <= TOLD_UNCLEAR:
+        log.warning(
+            "%s asks, but several agents call it at once: it cannot be told whose question this is "
+            '(isolation = "per-session" gives each its own)',
+            upstream.spec.name,
+        )
 
 
 async def _ask(flight: Flight, question: Question) -> Mapping[str, Any]:
