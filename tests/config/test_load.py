@@ -221,6 +221,14 @@ def test_a_refusal_is_not_lost_because_a_later_place_has_one_too(home: Path, wor
         ('[tools]\nnames = "fancy"', 2, "tools.names must be plain, mcp, claude or bare"),
         ('[web]\nsearch_url = "searx.local"', 2, "web.search_url must begin with http"),
         (
+            '[gateway.auth]\nissuer = "http://login.example"',
+            2,
+            "gateway.auth.issuer must begin with https://: what comes",
+        ),
+        ('[gateway.auth]\nissuer = "http://127.0.0.1.example"', 2, "gateway.auth.issuer must begin with https://"),
+        ('[gateway.auth]\nissuer = "http://[127.0.0.1"', 2, "gateway.auth.issuer must begin with https://"),
+        ('[gateway.auth]\njwks_url = "http://10.0.0.1/keys"', 2, "gateway.auth.jwks_url must begin with https://"),
+        (
             '[security.command_policy]\nallow = ["privilige"]',
             2,
             "names no rule: 'privilige', did you mean 'privilege'?",
@@ -242,6 +250,17 @@ def test_what_is_wrong_is_named_with_file_and_line(
 
 
 @requirement("CONF-13", "CONF-22")
+@pytest.mark.parametrize(
+    "issuer", ["https://login.example", "http://127.0.0.1:9000", "http://localhost:9000/realm", ""]
+)
+def test_an_issuer_may_be_anywhere_over_https_and_on_this_machine_without(
+    home: Path, workspace: Path, write: Any, issuer: str
+) -> None:
+    write(f'[gateway.auth]\nissuer = "{issuer}"\njwks_url = "{issuer}"')
+    assert load(home, workspace, "default").settings.auth_issuer == issuer
+
+
+@requirement("CONF-13")
 def test_a_check_finds_everything_in_all_files(home: Path, write: Any) -> None:
     write("[tools]\nalow = []\n[result]\nlimit = 0")
     write("a = = 1", "default")

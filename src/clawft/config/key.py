@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -37,3 +38,21 @@ class ConfigKey(Struct, frozen=True):
 def is_http(value: str) -> str:
     """Checks a key that names an address, or is empty."""
     return "" if not value or value.startswith(("http://", "https://")) else "must begin with http:// or https://"
+
+
+def is_https(value: str) -> str:
+    """Checks a key that names a place whose word opens our doors, or is empty: nobody on the way may change it."""
+    if not value or value.startswith("https://"):
+        return ""
+    from clawft.policy.address import is_loopback  # nobody else has such a key
+
+    if value.startswith("http://") and is_loopback(_host_of(value)):
+        return ""
+    return "must begin with https://: what comes over plain http from another machine can be changed on the way"
+
+
+def _host_of(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""

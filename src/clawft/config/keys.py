@@ -11,7 +11,7 @@ from msgspec import Meta
 from clawft.catalog.names import NameForm
 from clawft.catalog.surface import SurfaceForm
 from clawft.config.delegation import DELEGATION
-from clawft.config.key import ConfigKey, Texts, is_http
+from clawft.config.key import ConfigKey, Texts, is_http, is_https
 from clawft.errors import did_you_mean
 from clawft.policy.grant import GrantRule
 
@@ -268,7 +268,7 @@ KEYS: tuple[ConfigKey, ...] = (
         "a text: https://…",
         "",
         "Whose tokens (JWT) open the HTTP gateway.",
-        check=is_http,
+        check=is_https,
     ),
     ConfigKey(
         "gateway.auth.audience",
@@ -286,7 +286,7 @@ KEYS: tuple[ConfigKey, ...] = (
         "a text: https://…",
         "",
         "Where the issuer's keys are; empty: where its metadata says.",
-        check=is_http,
+        check=is_https,
     ),
     ConfigKey("gateway.auth.scopes", "auth_scopes", Texts, "a list of texts", (), "Scopes every token must have."),
     ConfigKey("gateway.auth.groups", "auth_groups", str, "a text", "groups", "The claim that holds a person's groups."),
