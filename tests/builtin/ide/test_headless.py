@@ -12,9 +12,9 @@ import psutil
 import pytest
 from mcp.client.session import ClientRequestContext
 
-from tests.builtin.ide.agent import COLUMN, HELPER, MAIN, REPAIR, WAIT_MS, agent, write_project
+from tests.builtin.ide.agent import COLUMN, HELPER, MAIN, REPAIR, WAIT_MS, agent, texts_of, write_project
 from tests.requirements import requirement
-from tests.servers.weft import outliving
+from tests.servers.weft import WEFT, environment, outliving
 
 pytestmark = pytest.mark.slow
 
@@ -267,6 +267,53 @@ async def test_a_language_without_a_server_says_what_to_do(project: Path, home: 
         result = await ours.client.call_tool("ide__hover", {"path": "notes.xyz", "line": 0, "character": 0})
         assert result.is_error
         assert "no language server is known" in str(result.content)
+
+
+@requirement("IDE-10")
+async def test_the_first_search_for_a_symbol_waits_until_the_server_knows_the_files(project: Path, home: Path) -> None:
+    async with agent(project, home) as ours:
+        for query in ("hail", "greet"):
+            found = await ours.ide("symbols", query=query)
+            assert found["gaps"] or found["result"][0]["name"] == query
+        assert found["result"]  # the second question has no gap
+
+
+@requirement("IDE-10", "IDE-09", "IDE-13")
+async def test_what_an_answer_about_all_files_lacks_is_told(project: Path, home: Path) -> None:
+    (project / "lib.rs").write_text("fn hail() {}\n")
+    async with agent(project, home) as ours:
+        for tool, query in (("symbols", {"query": "hail"}), ("diagnostics", {})):
+            said = await ours.ide(tool, **query)
+            assert any("rust-analyzer" in gap for gap in said["gaps"])
+            assert "not everything: " in texts_of(await ours.client.call_tool(f"ide__{tool}", query))[0]
+        assert (await ours.ide("diagnostics", path="main.py"))["gaps"] == []
+
+
+@requirement("IDE-10", "IDE-09", "IDE-13")
+@pytest.mark.parametrize("name", ["notes.xyz", "lib.rs"])
+async def test_where_nobody_can_be_asked_an_empty_list_is_no_answer(workspace: Path, home: Path, name: str) -> None:
+    (workspace / name).write_text("fn hail() {}\n")
+    async with agent(workspace, home) as ours:
+        for tool, query in (("symbols", {"query": "hail"}), ("diagnostics", {})):
+            result = await ours.client.call_tool(f"ide__{tool}", query)
+            assert result.is_error
+            assert "rust-analyzer" in str(result.content) or "open the workspace in VS Code" in str(result.content)
+
+
+@requirement("IDE-08", "AGENT-14")
+@pytest.mark.parametrize(("save", "code"), [(False, 1), (True, 0)])
+def test_an_edit_on_the_command_line_is_saved_or_said_to_be_lost(
+    project: Path, home: Path, save: bool, code: int
+) -> None:
+    words = ["tools", "call", "ide__edit", "path=helper.py", "anchor=hail(", "new_text=salute(", f"save={save}".lower()]
+    env = {**environment(home.parent), "CLAWFT_HOME": str(home)}
+    done = subprocess.run(
+        [*WEFT, *words], cwd=project, env=env, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == code
+    assert "Edited helper.py" in done.stdout
+    assert ("nothing was written: the change of helper.py ends with this command" in done.stderr) is not save
+    assert ("salute" in (project / "helper.py").read_text()) is save
 
 
 def test_the_language_server_is_installed() -> None:

@@ -132,6 +132,10 @@ class IdeHub:
         """Unsaved texts in this file or folder of the workspace."""
         return self._beneath(beneath, [path for each in self._all() for path in each.unsaved()])
 
+    def lost_with_us(self) -> list[str]:
+        """Unsaved texts of the workspace that only our own language servers have, which end when we do."""
+        return [] if self._headless is None else self._beneath(".", self._headless.unsaved())
+
     def overtaken(self, beneath: str = ".") -> list[str]:
         """Unsaved texts whose file was written by others since."""
         return self._beneath(beneath, [path for each in self._all() for path in each.overtaken()])

@@ -30,22 +30,33 @@ from clawft.provider.keeps import FIRST
 DEFAULT_WAIT_MS = 2_000
 
 
-class DiagnosticsAnswer(IdeAnswer, frozen=True, kw_only=True):
+class WideAnswer(IdeAnswer, frozen=True, kw_only=True):
+    """About the whole workspace, whose languages may have several servers."""
+
+    gaps: list[str] = msgspec.field(default_factory=list[str])
+    """What it may lack, and why: a language server that is not installed, say."""
+
+    def told_gaps(self) -> str:
+        return f"\n(not everything: {'; '.join(self.gaps)})" if self.gaps else ""
+
+
+class DiagnosticsAnswer(WideAnswer, frozen=True, kw_only=True):
     result: Annotated[list[Diagnostic], FIRST]
     total: int = 0
 
     def text(self) -> str:
+        told = json_text(self.result) + self.told_gaps()
         if self.fresh:
-            return json_text(self.result)
+            return told
         state = "still being analysed" if self.pending else "not known to be up to date"
-        return f"{json_text(self.result)}\n({state}: ask again, or give a longer wait_ms)"
+        return f"{told}\n({state}: ask again, or give a longer wait_ms)"
 
 
-class SymbolsAnswer(IdeAnswer, frozen=True, kw_only=True):
+class SymbolsAnswer(WideAnswer, frozen=True, kw_only=True):
     result: Annotated[list[SymbolInfo], FIRST]
 
     def text(self) -> str:
-        return json_text(self.result)
+        return json_text(self.result) + self.told_gaps()
 
 
 class HoverAnswer(IdeAnswer, frozen=True, kw_only=True):
@@ -88,6 +99,7 @@ async def diagnostics(
         **stamped(connection, said, fresh=said.fresh, pending=said.pending),
         result=[ide.placed(each) for each in shown],
         total=len(grave),
+        gaps=connection.window.gaps if found is None else [],
     )
 
 
@@ -101,7 +113,8 @@ async def symbols(
     """Find functions, classes and other symbols of the workspace by name."""
     connection = await ide.route(None, window)
     found = await ide.ask(connection, connection.search_symbols(query, limit))
-    return SymbolsAnswer(**stamped(connection), result=_symbols(ide, (await ide.inside(found))[:limit]))
+    shown = _symbols(ide, (await ide.inside(found))[:limit])
+    return SymbolsAnswer(**stamped(connection), result=shown, gaps=connection.window.gaps)
 
 
 def _symbols(ide: Ide, found: list[SymbolInfo]) -> list[SymbolInfo]:

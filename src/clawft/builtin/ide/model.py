@@ -136,6 +136,8 @@ class Window(Struct, frozen=True, omit_defaults=True):
     ready: bool = True
     sandbox: str = ""
     """The sandbox of the language servers we started."""
+    gaps: list[str] = []
+    """What the last answer about all files may lack, and why: a language server that is not installed, say."""
 
 
 SYMBOL_KINDS = (

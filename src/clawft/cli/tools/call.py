@@ -31,8 +31,8 @@ def run(options: Options) -> int:
     )
 
 
-async def _call(app: App, options: Options) -> tuple[Reply, str]:
-    """The reply, and what to do if it is an error.
+async def _call(app: App, options: Options) -> tuple[Reply, str, Sequence[str]]:
+    """The reply, what to do if it is an error, and the files whose changed text ends with us.
 
     Also a name nobody knows goes through the gateway: the audit has a line for it.
     """
@@ -53,8 +53,10 @@ async def _call(app: App, options: Options) -> tuple[Reply, str]:
     if missing and reply.is_error and not options.json and entry is not None and not entry.origin.server:
         raise WrongUsage(_lacks(entry.name, missing), hint=f"weft tools show {entry.name}")
     if missing:
-        return reply, f"weft tools show {options.name}"
-    return reply, _held(app, entry.origin.server, reply) if entry is not None and reply.is_error else ""
+        return reply, f"weft tools show {options.name}", ()
+    hub = app.editors.hub()
+    lost = () if hub is None else hub.lost_with_us()
+    return reply, _held(app, entry.origin.server, reply) if entry is not None and reply.is_error else "", lost
 
 
 def _lacks(tool: str, missing: Sequence[str]) -> str:
@@ -77,14 +79,17 @@ def _held(app: App, server: str | None, reply: Reply) -> str:
     return hint_for(app.servers.found[server].spec, reply.result.decode())
 
 
-def _print_reply(reply: Reply, hint: str, options: Options) -> int:
+def _print_reply(reply: Reply, hint: str, lost: Sequence[str], options: Options) -> int:
     if options.json:
         print_json(msgspec.Raw(reply.result), guarded=True)
     else:
         _print_result(msgspec.json.decode(reply.result, type=dict[str, Any]), is_error=reply.is_error)
         if reply.is_error and hint:
             tell(f"hint: {hint}")
-    return 1 if reply.is_error else 0
+    if lost:
+        tell(f"weft: nothing was written: the change of {', '.join(lost)} ends with this command")
+        tell("hint: save=true writes it")
+    return 1 if reply.is_error or lost else 0
 
 
 def _print_result(result: Mapping[str, Any], *, is_error: bool) -> None:

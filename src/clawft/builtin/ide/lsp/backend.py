@@ -68,7 +68,13 @@ class HeadlessIde:
         version = ", ".join(each.spec.name for each in self._servers)
         held = "; ".join(f"{each.spec.name}: {each.sandbox}" for each in self._servers)
         return Window(
-            self.backend, "language servers", [self._folder], version, capabilities=["headless"], sandbox=held
+            self.backend,
+            "language servers",
+            [self._folder],
+            version,
+            capabilities=["headless"],
+            sandbox=held,
+            gaps=self._servers.gaps,
         )
 
     def seconds(self) -> float:
@@ -171,6 +177,7 @@ class HeadlessIde:
         servers = await self._servers.present()
         for server in servers:
             await self._servers.look_again(server)
+        await self._servers.wait_for_files(servers)
         asked = (_quietly(server.request("workspace/symbol", {"query": query}, messages.SYMBOLS)) for server in servers)
         found = [each for said in await asyncio.gather(*asked) for each in messages.symbols(said or [], "")]
         inside = [each for each in found if is_within(each.file_path, self._folder)]

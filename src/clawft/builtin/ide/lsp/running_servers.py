@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from clawft.builtin.ide.lsp import watch
@@ -20,6 +20,8 @@ from clawft.errors import IdeNotConnected
 
 LOOK_SECONDS = 2.0
 """How old the last scan of the files may be."""
+FILES_SECONDS = 4.0
+"""How long a server that has just started is waited for, before it is asked about all files."""
 
 
 class LspServers:
@@ -33,6 +35,8 @@ class LspServers:
         self._starting: dict[str, asyncio.Task[LspServer]] = {}
         self._seen: dict[str, watch.FileStamps] = {}
         self._looked: dict[str, float] = {}
+        self.gaps: list[str] = []
+        """What the last answer about all files may lack, and why."""
 
     def __iter__(self) -> Iterator[LspServer]:
         """The running servers, by name."""
@@ -68,20 +72,32 @@ class LspServers:
         return server, server.open(path)
 
     async def present(self) -> list[LspServer]:
-        """The servers of all languages in the workspace, as far as they can be started."""
+        """The servers of all languages in the workspace, as far as they can be started. Raises IdeError if none can."""
         suffixes = [suffix for spec in SERVERS for suffix in spec.languages]
         files = await asyncio.to_thread(watch.look, self._folder, suffixes)
         there = set(map(suffix_of, files))
         specs = [spec for spec in SERVERS if not there.isdisjoint(spec.languages)]
+        if not specs:
+            raise IdeNotConnected(
+                "no file of the workspace is in a language whose server is known",
+                hint="open the workspace in VS Code or Neovim; file__search finds text in any file",
+            )
         started = await asyncio.gather(*map(self._started, specs), return_exceptions=True)
         servers = [each for each in started if isinstance(each, LspServer)]
-        failed = next((each for each in started if isinstance(each, Exception)), None)
-        if not servers and failed is not None:
-            raise failed
+        failed = [each for each in started if isinstance(each, Exception)]
+        self.gaps = list(map(str, failed))
+        if not servers:
+            raise failed[0]
         for server in servers:
             if not server.documents.all():
                 server.open(next(path for path in sorted(files) if server_for(path) is server.spec))
         return servers
+
+    async def wait_for_files(self, servers: Sequence[LspServer]) -> None:
+        """Wait, once, until those that have just started have found the files; one that is late is a gap."""
+        found = await asyncio.gather(*(each.has_found_files(FILES_SECONDS) for each in servers), return_exceptions=True)
+        late = [each.spec.name for each, in_time in zip(servers, found, strict=True) if in_time is not True]
+        self.gaps += [f"{name} has just started and may not know all files yet, so ask again" for name in late]
 
     async def _started(self, spec: ServerSpec) -> LspServer:
         """The server; started once, however many calls want it."""

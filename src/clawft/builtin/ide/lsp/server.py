@@ -54,6 +54,7 @@ class LspServer:
         self._numbers = count(1)
         """Version numbers of all texts, so that a reopened text gets a new one."""
         self._whole_workspace = False
+        self._has_found_files = False
         self._rpc = Rpc(spec.name, self._hear, self._serve)
 
     @property
@@ -219,6 +220,15 @@ class LspServer:
                     await self._news.wait()
             except TimeoutError:
                 continue
+        return True
+
+    async def has_found_files(self, seconds: float) -> bool:
+        """Whether it knows the files of the workspace: not before it has judged a first text. Waits only once."""
+        if not self._has_found_files:
+            opened = self.documents.all()
+            in_time = bool(opened) and await self.settled(opened[0], seconds)
+            self._has_found_files = True
+            return in_time
         return True
 
     def _is_settled(self, document: TextDocument | None) -> bool:
