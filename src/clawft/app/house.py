@@ -210,9 +210,9 @@ class App:
         """The servers that the configuration names, and what is wrong with those that cannot be used."""
         return self.files.servers
 
-    async def start_servers(self, only: Collection[str] = ()) -> None:
+    async def start_servers(self, only: Collection[str] = (), *, quiet: bool = False) -> None:
         """Start all servers at once, or those named. Raises NotConnected for a required one that fails."""
-        await self.files.start(only)
+        await self.files.start(only, quiet=quiet)
 
     @property
     def upstreams(self) -> Upstreams:

@@ -77,11 +77,14 @@ class ServerFiles:
         told = self._settings
         return Sources(told.home, told.workspace, told.agent, told.mcp_config, told.command_folders, self._given_only)
 
-    async def start(self, only: Collection[str] = ()) -> None:
-        """Start all servers at once, or those named; only required ones are waited for."""
+    async def start(self, only: Collection[str] = (), *, quiet: bool = False) -> None:
+        """Start all servers at once, or those named; only required ones are waited for.
+
+        `quiet`: whoever starts them says himself which are not used.
+        """
         if not self.name_any:
             return
-        if not only:  # else the errors are about other servers
+        if not only and not quiet:  # else the errors are about other servers
             self._tell_unused(self.servers)
         self.waiting_changed()
         wanted = self.servers.wanted
@@ -254,15 +257,20 @@ class ServerFiles:
 
 
 def _unused(servers: Servers, before: Servers | None) -> Iterator[Callable[[], ClawftError | None]]:
-    """Errors about unused servers that `before` does not have; each is made when it is called."""
-    from clawft.config.servers import Servers, named_twice, waits  # loaded with the servers
+    """Errors about unused servers that `before` does not have; each is made when it is called.
+
+    An entry of a workspace beside a server that the user took over from it is no news.
+    """
+    from clawft.config.servers import Servers, is_there_already, named_twice, waits  # loaded with the servers
 
     known = before or Servers()
     errors = {str(each.error) for each in known.refused.values()}
-    refused = (each for each in servers.refused.values() if str(each.error) not in errors)
+    refused = (each for each in servers.refused.values() if not each.own and str(each.error) not in errors)
     twice = ((name, found) for name, found in servers.found.items() if found.instead_of is not None)
     yield from (partial(getattr, each, "error") for each in refused)
     yield from (
-        partial(waits, name, found) for name, found in servers.waiting.items() if known.waiting.get(name) != found
+        partial(waits, name, found)
+        for name, found in servers.waiting.items()
+        if known.waiting.get(name) != found and not is_there_already(found, servers)
     )
     yield from (partial(named_twice, found) for name, found in twice if known.found.get(name) != found)

@@ -58,13 +58,15 @@ class FoundServer(Struct, frozen=True):
 class RefusedServer(Struct, frozen=True):
     """A server, or a whole file, that cannot be used, and why.
 
-    `required`: the program must not start without it. `is_local`: the entry is in a file of the workspace.
+    `required`: the program must not start without it. `is_local`: the entry is in a file of the workspace. `own`: the
+    server of the user that has this name, and is used.
     """
 
     error: ConfigError
     file: str
     required: bool = False
     is_local: bool = False
+    own: str = ""
 
 
 EntryOutcome = tuple[str, FoundServer | RefusedServer]

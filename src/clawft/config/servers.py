@@ -127,7 +127,7 @@ def merged(read: Iterable[EntryOutcome], approved: IsApproved) -> Servers:
             waiting[name] = outcome  # until approved it changes nothing, not even a server of the same name
             continue
         if isinstance(outcome, RefusedServer) and outcome.is_local and _is_of_user(found.get(name)):
-            refused[f"{name} ({outcome.file})"] = outcome
+            refused[f"{name} ({outcome.file})"] = msgspec.structs.replace(outcome, own=name)
             continue
         earlier = found.pop(name, None) or waiting.get(name)
         waiting.pop(name, None)
@@ -137,6 +137,16 @@ def merged(read: Iterable[EntryOutcome], approved: IsApproved) -> Servers:
         else:
             found[name] = _beside(earlier, _switched_off(earlier, outcome))
     return Servers(found, refused, waiting)
+
+
+def is_there_already(waiting: FoundServer, servers: Servers) -> bool:
+    """Whether a server of this name runs that starts the same: the user has taken it over from the workspace."""
+    used = servers.found.get(waiting.spec.name)
+    return used is not None and _started(used) == _started(waiting)
+
+
+def _started(found: FoundServer) -> tuple[str, tuple[str, ...], str]:
+    return found.spec.command, found.spec.args, found.spec.url
 
 
 def _is_of_user(found: FoundServer | None) -> bool:

@@ -677,6 +677,35 @@ def test_the_doctor_looks_at_servers_and_starts_none(run: Any, home: Path, works
     assert "theirs comes from the workspace" in said
 
 
+@requirement("AGENT-14", "MGR-19")
+def test_servers_that_are_not_used_are_a_line_of_a_listing_and_whole_in_theirs(run: Any, workspace: Path) -> None:
+    entries = {"bad": {"command": "a;b"}, "odd": {"command": "c|d"}, "waits": {"command": PYTHON, "args": [str(TINY)]}}
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": entries}))
+    for words in (["prompts", "list"], ["resources", "list"], ["tools", "list"]):
+        refused, waits, *more = run(*words).err.splitlines()
+        assert refused == "weft: 2 servers are refused: bad, odd (weft servers list says why)"
+        assert waits == "weft: 1 server waits for approval: waits (weft approvals grant waits)"
+        assert more == []
+    assert "'c|d' contains '|'" in run("servers", "list").err
+
+
+@requirement("AGENT-14", "CONF-14")
+def test_what_was_taken_over_from_a_workspace_is_no_trouble_there(run: Any, workspace: Path) -> None:
+    """Its file goes on saying what other programs want, and they are many who share it."""
+    entries = {"bad": {"command": "sh", "args": ["x"]}, "same": {"command": PYTHON, "args": [str(TINY)]}}
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": entries}))
+    assert run("doctor").code == run("config", "check").code == 1
+    assert run("servers", "import", "--from", "workspace").code == 0
+    assert "weft: server same" not in (told := run("tools", "list").err)
+    assert ("refused" in told, "waits" in told) == (False, False)
+    found = [each for each in run("doctor", "--json").json["findings"] if each["what"] == "servers"]
+    assert {each["level"] for each in found} == {"ok"}
+    assert any("bad: yours is used" in each["said"] for each in found)
+    checked = run("config", "check", "--json")
+    assert (checked.code, [each["level"] for each in checked.json["problems"]]) == (0, ["warn"])
+    assert "bad" in [row["name"] for row in run("servers", "list", "--json").json["servers"]]
+
+
 # ── which servers a name may belong to ───────────────────────────────────────────────────────────────────────────────
 
 

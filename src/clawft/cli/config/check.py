@@ -26,9 +26,11 @@ def run(options: Options) -> int:
     if not found:  # with broken settings the same files would be complained of twice
         told = _settings(options)
         servers = _servers_in_files(told)
-        found += [each.error for each in servers.refused.values()]
+        found += [each.error for each in servers.refused.values() if not each.own]
         named = (*servers.found.values(), *servers.waiting.values())
         warned = [*_unread(told.home), *(warning for each in named for warning in warnings_of(each))]
+        own = [each for each in servers.refused.values() if each.own]
+        warned += [(each.error.message, f"it counts for nothing: your own server {each.own} is used") for each in own]
         warned += [missing for each in named if (missing := missing_program(each))]
         warned += [(problem, "it is skipped: correct delegation.rules") for problem in _wrong_rules(told)]
     told_of = [("fail", each.message, each.hint) for each in found] + [("warn", *each) for each in warned]

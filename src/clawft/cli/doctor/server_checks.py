@@ -9,7 +9,7 @@ from clawft.app import App
 from clawft.cli.config.warnings import lacks_folder, missing_program, warnings_of
 from clawft.cli.doctor.checks import DoctorFinding, fail, ok, warn
 from clawft.config.layers import FoundServer
-from clawft.config.servers import waits
+from clawft.config.servers import is_there_already, waits
 from clawft.model import CallToolResult, Tool
 from clawft.store.secrets import unset_variables
 from clawft.upstream.offer.cache import SchemaCache, folder
@@ -22,8 +22,12 @@ def servers(app: App) -> Iterator[DoctorFinding]:
     """What the files say; nothing is started."""
     known = app.servers
     for name, refused in known.refused.items():
+        if refused.own:
+            yield ok("servers", f"{refused.own}: yours is used; what {refused.file} says of one counts for nothing")
+            continue
         yield fail("servers", f"{refused.error.message}", refused.error.hint or f"weft servers list shows {name}")
-    for why in (waits(name, found) for name, found in known.waiting.items()):
+    waiting = [name for name, found in known.waiting.items() if not is_there_already(found, known)]
+    for why in (waits(name, known.waiting[name]) for name in waiting):
         yield warn("servers", why.message, why.hint)
     for found in known.found.values():
         yield from (warn("servers", said, hint) for said, hint in warnings_of(found))

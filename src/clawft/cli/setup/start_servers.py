@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clawft.cli.screen import counted, one_line, tell
@@ -41,6 +42,8 @@ async def start_servers(app: App, tool: str = "", only: Collection[str] = (), *,
     how_many = counted(len(only or app.servers.wanted), "server")
     began = time.monotonic()
     await WaitingTalk(f"starting {how_many}").during(_start(app, only, quiet))
+    if not only:
+        _tell_unused(app.servers)
     for each in app.pool.status():
         if each.status not in RUNNING and not each.rests:
             why = _why_down(each, time.monotonic() - began)
@@ -52,8 +55,35 @@ def _unwanted(known: Servers) -> list[str]:
 
 
 async def _start(app: App, only: Collection[str], quiet: float) -> None:
-    await app.start_servers(only)
+    await app.start_servers(only, quiet=True)
     await app.pool.settled(SETTLE_SECONDS, quiet)
+
+
+def _tell_unused(known: Servers) -> None:
+    """Name those that are not used in a line each time, as they change seldom; elsewhere it is said why."""
+    from clawft.config.servers import is_there_already, named_twice  # loaded with the servers
+
+    refused = [name for name, each in known.refused.items() if not each.own]
+    waiting = [name for name, each in known.waiting.items() if not is_there_already(each, known)]
+    if refused:
+        _tell_names(refused, ("is refused", "are refused"), "weft servers list says why")
+    if waiting:
+        _tell_names(waiting, ("waits for approval", "wait for approval"), _to_approve(waiting, known))
+    for twice in filter(None, map(named_twice, known.found.values())):
+        tell(f"weft: {cut(one_line(str(twice)), SHOWN_CELLS)}")
+
+
+def _to_approve(waiting: Sequence[str], known: Servers) -> str:
+    if len(waiting) > 1:
+        return "weft approvals list"
+    from clawft.config.launch_approval import grant_command  # few wait
+
+    return grant_command(waiting[0], known.waiting[waiting[0]], Path.cwd())
+
+
+def _tell_names(names: Sequence[str], are: tuple[str, str], step: str) -> None:
+    shown = cut(one_line(", ".join(names)), SHOWN_CELLS)
+    tell(f"weft: {counted(len(names), 'server')} {are[len(names) > 1]}: {shown} ({step})")
 
 
 def servers_of(tool: str, known: Iterable[str]) -> list[str]:
