@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -72,7 +73,8 @@ def _remember(file: str, what: _Remembered) -> None:
             written.write(msgspec.json.encode(what))
         os.replace(temporary, file)
     except OSError:
-        return
+        with suppress(OSError):
+            os.unlink(temporary)
 
 
 def _make_private(folder: Path) -> None:
