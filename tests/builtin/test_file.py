@@ -431,6 +431,8 @@ async def test_a_search_takes_no_file_apart(call: CallTool, workspace: Path, reg
         *(".vscode/./tasks.json", "a/../.vscode/tasks.json", "sub/.VSCode/Tasks.json", "window/tasks.json"),
         *(".devcontainer/devcontainer.json", ".devcontainer.json", ".idea/workspace.xml", "sub/opencode.jsonc"),
         *(".qwen/settings.json", ".amazonq/mcp.json", ".junie/mcp/mcp.json", ".trae/mcp.json", ".windsurf/mcp.json"),
+        *(".hg/hgrc", ".sl/config", ".jj/repo/config.toml", ".run/x.run.xml", ".fleet/run.json", "sub/crush.json"),
+        *(".vs/tasks.vs.json", ".theia/tasks.json", ".helix/languages.toml", ".amp/settings.json", "a.code-workspace"),
         *(".continue/mcpServers/x.yaml", ".claude/hooks/x.sh", ".idea/runConfigurations/x.xml"),
         *(".v\u017fcode/tasks.json", ".vs\u200ccode/tasks.json", ".\uff4dcp.json", ".mcp.json.", ".husky /x"),
     ],

@@ -119,6 +119,7 @@ def test_what_decides_which_programs_run_later_stays_as_it_is(house: House, leve
 
 STEERING_BELOW = (
     *("sub/.git/hooks/post-checkout", "sub/.vscode/tasks.json", "sub/.mcp.json", ".idea/workspace.xml"),
+    *(".hg/hgrc", ".jj/repo/config.toml", ".helix/languages.toml", ".run/all.run.xml", "sub/crush.json"),
     *(".git/modules/lib/config", ".git/worktrees/other/config.worktree", ".devcontainer/devcontainer.json"),
     *(".git/modules/third/party/config", ".git/modules/third/party/modules/its/own/hooks/post-checkout"),
 )

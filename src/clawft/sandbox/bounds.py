@@ -43,7 +43,10 @@ DECIDING = (
     ".claude/settings.json .claude/settings.local.json .claude/hooks .gemini/settings.json .codex/config.toml "
     ".zed/settings.json .zed/tasks.json .kiro/settings/mcp.json .roo/mcp.json .qwen/settings.json .amazonq/mcp.json "
     ".junie/mcp/mcp.json .trae/mcp.json .windsurf/mcp.json .continue/mcpServers opencode.json opencode.jsonc "
-    ".devcontainer .devcontainer.json .idea/workspace.xml .idea/runConfigurations"
+    ".devcontainer .devcontainer.json .idea/workspace.xml .idea/runConfigurations .run .fleet/run.json "
+    ".hg/hgrc .sl/config .jj/repo/config.toml .vs/tasks.vs.json .vs/launch.vs.json .theia/tasks.json "
+    ".theia/launch.json .helix/languages.toml .helix/config.toml .kilocode/mcp.json .factory/mcp.json "
+    ".amp/settings.json crush.json .crush.json"
 ).split()
 """Names in a workspace that decide which programs run later, outside of any sandbox."""
 

@@ -5,6 +5,8 @@ from clawft.sandbox.bounds import DECIDING
 NEVER_WRITTEN = tuple(name.lower() for name in (".git", *DECIDING))
 """Names our file tools never write, with all of `.git`: only git writes there, and it runs more than these."""
 
+_ENDINGS = (".code-workspace",)
+"""Ends of names of such files, whose names people choose."""
 _FOLDERS = {name[:at] for name in NEVER_WRITTEN for at, letter in enumerate(name) if letter == "/"}
 """Folders that have such a name in them."""
 
@@ -12,7 +14,7 @@ _FOLDERS = {name[:at] for name in NEVER_WRITTEN for at, letter in enumerate(name
 def decides(path: str) -> bool:
     """Whether a path is such a file, or in such a folder; in any folder, as each may be opened as a workspace."""
     text = _folded(path)
-    return any(f"/{name}/" in text for name in NEVER_WRITTEN)
+    return text.rstrip("/").endswith(_ENDINGS) or any(f"/{name}/" in text for name in NEVER_WRITTEN)
 
 
 def may_bring_deciding(folder: str) -> bool:
