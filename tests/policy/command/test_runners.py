@@ -52,6 +52,11 @@ ERASING = [
     "git difftool --extcmd='rm -rf /'",
     # runners of projects
     "cross-env CI=1 rm -rf /",
+    "nu -c 'rm -rf /'",
+    "xonsh -c 'rm -rf /'",
+    "elvish -c 'rm -rf /'",
+    "just --command rm -rf /",
+    "just -c rm -rf /",
     "watchexec -- rm -rf /",
     "wsl rm -rf /",
     "gdb --args rm -rf /",

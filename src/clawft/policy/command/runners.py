@@ -18,7 +18,7 @@ from msgspec import Struct
 Language = Literal["shell", "setting", "code", "lines", "sed", "make", "cron", "remote"]
 """How a script is to be read; `languages.py` has a function for each."""
 
-SHELLS = frozenset("sh bash dash zsh ksh mksh ash fish csh tcsh rbash".split())
+SHELLS = frozenset("sh bash dash zsh ksh mksh ash fish csh tcsh rbash yash nu xonsh elvish".split())
 INTERPRETERS = frozenset("python pypy perl ruby node nodejs deno bun php lua tclsh osascript pwsh powershell".split())
 PRIVILEGE = frozenset("sudo su doas pkexec run0 runuser gosu su-exec sudoedit".split())
 
@@ -78,6 +78,8 @@ SUBCOMMANDS: dict[str, int] = {
     "nix develop -c": 0,
     "nix develop --command": 0,
     "nix shell -c": 0,
+    "just -c": 0,
+    "just --command": 0,
     "dotenv run": 0,
     "op run": 0,
     "doppler run": 0,
