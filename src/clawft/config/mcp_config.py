@@ -8,7 +8,7 @@ from typing import Any
 from clawft.config import jsonc, load
 from clawft.config.delegation import in_foreign
 from clawft.config.entry import names_in
-from clawft.config.places import GIVEN, expanded, is_json, no_such_file
+from clawft.config.places import GIVEN, expanded, is_json, is_missing, no_such_file
 from clawft.wire.shapes import members
 
 
@@ -39,6 +39,6 @@ def _content(text: str) -> bytes:
     if is_json(text):
         return text.encode()
     file = expanded(text)
-    if not file.is_file():
+    if is_missing(file):
         raise no_such_file(text)
     return (load.read_bytes(file) if file.suffix != ".toml" else None) or b"{}"

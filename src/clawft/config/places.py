@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from clawft.errors import InvalidConfig
+from clawft.errors import ConfigUnreadable, InvalidConfig
 
 DEFAULT_AGENT = "default"
 NARROWER = "--workspace DIR names the folder that they are to work in"
@@ -87,10 +87,10 @@ def workspace_files(workspace: Path) -> tuple[Path, Path]:
 def names_servers(home: Path, workspace: Path, agent: str) -> bool:
     """Whether any file could name a server: a quick check, so that most starts load nothing for them.
 
-    Pipes and folders count, too; reading them gives the error.
+    Pipes, folders and links that lead nowhere count, too; reading them gives the error.
     """
     files = (user_file(home), agent_file(home, agent), *workspace_files(workspace))
-    return servers_folder(home).is_dir() or any(file.exists() for file in files)
+    return any(map(os.path.lexists, (servers_folder(home), *files)))
 
 
 def single_files(home: Path) -> list[Path]:
@@ -101,6 +101,22 @@ def single_files(home: Path) -> list[Path]:
     except OSError:
         return []
     return [folder / name for name in names]
+
+
+def unlisted(home: Path) -> ConfigUnreadable | None:
+    """The error for a servers folder that is there and cannot be listed: its servers would seem to be gone."""
+    folder = servers_folder(home)
+    try:
+        os.listdir(folder)
+    except FileNotFoundError:
+        why = "leads to a folder that is not there" if folder.is_symlink() else ""
+    except NotADirectoryError:
+        why = "is no folder"
+    except OSError as failed:
+        why = f"cannot be read: {failed.strerror}"
+    else:
+        return None
+    return ConfigUnreadable(f"{folder} {why}", hint="correct it, or move it away") if why else None
 
 
 def stray_files(home: Path) -> list[Path]:
@@ -117,6 +133,11 @@ def server_files(home: Path, workspace: Path, agent: str, given: Sequence[str] =
     """All files about servers, whether they exist or not."""
     named = [expanded(text) for text in given if not is_json(text)]
     return [*single_files(home), user_file(home), *workspace_files(workspace), agent_file(home, agent), *named]
+
+
+def is_missing(file: Path) -> bool:
+    """Whether no file is there. Reading a link that leads nowhere gives the error."""
+    return not file.is_file() and not file.is_symlink()
 
 
 def is_json(given: str) -> bool:

@@ -21,8 +21,11 @@ from clawft.config.places import (
     agent_file,
     expanded,
     is_json,
+    is_missing,
     no_such_file,
+    servers_folder,
     single_files,
+    unlisted,
     user_file,
     workspace_files,
 )
@@ -74,6 +77,9 @@ def _outcomes(sources: Sources) -> Iterator[EntryOutcome]:
 
 def _of_files(sources: Sources) -> Iterator[EntryOutcome]:
     user, workspace, agent = (Layer(scope, sources) for scope in (Scope.USER, Scope.WORKSPACE, Scope.AGENT))
+    if wrong := unlisted(sources.home):
+        folder = str(servers_folder(sources.home))
+        yield folder, RefusedServer(wrong, folder)
     for file in single_files(sources.home):
         yield from read_single_file(file, user)
     yield from read_settings_file(user_file(sources.home), user)
@@ -89,7 +95,7 @@ def _read_given(text: str, layer: Layer) -> Iterator[EntryOutcome]:
         yield from read_json(text.encode(), GIVEN, layer)
         return
     file = expanded(text)
-    if not file.is_file():
+    if is_missing(file):
         yield text, RefusedServer(no_such_file(text), text)
     elif file.suffix != ".toml":
         yield from read_json_file(file, layer)

@@ -263,7 +263,30 @@ def test_what_lies_where_servers_are_looked_for_and_is_passed_by_is_told(run: An
     ]
     shutil.rmtree(folder)
     folder.write_text("")
-    assert "mcp_servers is no folder, so it names no server" in run("config", "check").out
+    assert f"fail  {folder} is no folder\n      correct it, or move it away" in run("config", "check").out
+
+
+@requirement("CONF-12", "AGENT-14")
+def test_a_link_to_itself_is_told_wherever_servers_are_named(run: Any, home: Path, workspace: Path) -> None:
+    """It is there, so it is not taken for a file that nobody has made."""
+    for link in (workspace / ".mcp.json", home / "mcp_servers", home / "mcp_servers" / "notes.toml"):
+        link.parent.mkdir(exist_ok=True)
+        link.symlink_to(link.name)
+        said = f"{link} cannot be read: Too many levels of symbolic links"
+        assert f"fail  {said}" in run("config", "check").out
+        assert said in run("servers", "list").err
+        assert "weft: 1 server is refused: " in run("prompts", "list").err
+        link.unlink()
+    given = workspace / "given.json"
+    given.symlink_to(given.name)
+    done = run("servers", "list", "--mcp-config", "given.json")
+    assert (done.code, "given.json cannot be read: Too many levels" in done.err) == (2, True)
+
+
+@requirement("CONF-12")
+def test_a_folder_of_servers_that_is_gone_is_told(run: Any, home: Path) -> None:
+    (home / "mcp_servers").symlink_to("dotfiles")
+    assert f"{home}/mcp_servers leads to a folder that is not there" in run("servers", "list").err
 
 
 @requirement("AGENT-14")

@@ -6,6 +6,7 @@ kind = "test"
 args = ["tests/unit"]
 """
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -128,7 +129,7 @@ def _mistaken(declared: TomlDocument, at: tuple[str, ...], said: str) -> Invalid
 
 def _content(workspace: Path) -> bytes:
     """The content of the file, empty if it is missing."""
-    if not (workspace / FILE).exists():
+    if not os.path.lexists(workspace / FILE):
         return b""
     with confined(workspace, FILE, "build") as found, open_file(found) as file:
         content = file.read(MAX_FILE_BYTES + 1)

@@ -11,7 +11,7 @@ from clawft.cli.screen import paint, safe
 from clawft.cli.screen.document import print_json
 from clawft.config.layers import Sources
 from clawft.config.load import load, problems
-from clawft.config.places import home_folder, servers_folder, stray_files
+from clawft.config.places import home_folder, stray_files
 from clawft.config.servers import Servers, discover
 from clawft.config.settings import Settings
 from clawft.wire.strings import clipped
@@ -64,8 +64,5 @@ def _servers_in_files(told: Settings) -> Servers:
 
 def _unread(home: Path) -> list[tuple[str, str]]:
     """What somebody has put where servers are looked for, and is passed by."""
-    folder = servers_folder(home)
-    if folder.exists() and not folder.is_dir():
-        return [(f"{folder} is no folder, so it names no server", "each server has a file there, like NAME.toml")]
     other = "files there are TOML; JSON of other programs: weft servers import, or --mcp-config FILE"
     return [(f"{path} is not read", other) for path in stray_files(home)]
