@@ -220,6 +220,8 @@ def test_no_command_is_wrong_usage(run: Any) -> None:
         (["grant", "x"], "unknown command: grant", "weft approvals grant"),
         (["serve"], "unknown command: serve", "weft gateway serves over HTTP, weft mcp-server on stdin"),
         (["tools", "lst"], "unknown tools command: lst", "did you mean list?"),
+        (["servers", "logs", "x"], "unknown servers command: logs", "weft servers status NAME"),
+        (["config", "set", "a", "b"], "unknown config command: set", "weft config path shows the files to write"),
         (["tools"], "tools what? One of: list, search, show, call", "weft tools --help"),
         (["tools", "--json", "list"], "tools what? One of: list, search, show, call", "weft tools --help"),
         (["tools", "list", "--alow", "x"], "unknown option: --alow", "did you mean --allow?"),

@@ -3,7 +3,7 @@
 | what | where |
 |---|---|
 | finds the command and runs it | `main`, by the table `COMMANDS` |
-| what is typed | `parser`: options, mistakes, arguments of tools |
+| what is typed | `parser`: options, mistakes, arguments of tools; `other_words`: commands of other programs |
 | what is shown and asked | `screen` |
 | settings, and an app to work with | `setup`, with `start_servers` and `trace` |
 | what Tab offers | `completion` |

@@ -45,8 +45,6 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "completion": ("completion", "Print the completion script of a shell"),
 }
 """Command → its folder in `cli` and what it does."""
-_MEANT: Mapping[str, str] = dict.fromkeys(("serve", "start"), "weft gateway serves over HTTP, weft mcp-server on stdin")
-"""Commands of other programs that people type here, with what to type instead."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -127,12 +125,13 @@ def _run(words: list[str]) -> int:
 
 
 def _unknown(words: list[str]) -> ClawftError:
-    from clawft.cli.parser import unknown  # only to complain
+    from clawft.cli.other_words import meant  # only to complain
+    from clawft.cli.parser import unknown
 
     first = words[0]
     if first.startswith("-"):
         return unknown("option", first, OPTIONS, _with_options_behind(words) or "weft --help")
-    whole = _MEANT.get(first) or _whole(first)
+    whole = meant(first) or _whole(first)
     return unknown("command", first, () if whole else [*COMMANDS, *OPTIONS], whole or "weft --help")
 
 
@@ -161,12 +160,18 @@ def _run_command(command: str, words: list[str]) -> int:
         print(overview_of(command, verbs), end="")
         return OK
     if not words or words[0] not in verbs:
-        from clawft.cli.parser import missing_verb, unknown  # only to complain
-
-        if not words or words[0].startswith("-"):
-            raise missing_verb(command, verbs)
-        raise unknown(f"{command} command", words[0], verbs, f"weft {command} --help")
+        raise _unknown_verb(command, words[0] if words else "", verbs)
     return _run_verb(f"weft {command} {words[0]}", verbs[words[0]], words[1:])
+
+
+def _unknown_verb(command: str, word: str, verbs: Mapping[str, Verb]) -> ClawftError:
+    from clawft.cli.other_words import meant  # only to complain
+    from clawft.cli.parser import missing_verb, unknown
+
+    if not word or word.startswith("-"):
+        return missing_verb(command, verbs)
+    other = meant(word, command)
+    return unknown(f"{command} command", word, () if other else verbs, other or f"weft {command} --help")
 
 
 def _run_verb(name: str, verb: Verb, words: list[str]) -> int:
