@@ -81,6 +81,7 @@ def test_status_is_that_of_the_servers_that_run(tmp_path: Path) -> None:
         assert "did you mean one?" in weft(tmp_path, "servers", "status", "on").stderr
         fresh = status(tmp_path, "--fresh", *given)["one"]
         assert (fresh["weft"], fresh["pid"] != back["pid"], fresh["restarts"]) == (None, True, 0)
+        assert "[one] starting " in weft(tmp_path, "servers", "status", "one", "--mcp-debug", *given).stderr
     assert status(tmp_path, *given)["one"]["weft"] is None, "nobody serves any more"
 
 

@@ -31,7 +31,8 @@ CLEAR = "\x1b[H\x1b[J"
 
 
 def run(options: Options) -> int:
-    code = None if options.fresh else _show_running(options)
+    """A running weft does not say what each server does, so `--mcp-debug` takes a fresh look."""
+    code = None if options.fresh or options.mcp_debug else _show_running(options)
     return with_app(options, lambda app: _show_started(app, options), servers=False) if code is None else code
 
 
