@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.cli.screen.paragraph import reflowed
+from clawft.cli.screen.paragraph import folded, reflowed
 from clawft.cli.screen.table import cells, cut, fits, lay_out, wrapped
 from tests.requirements import requirement
 
@@ -101,6 +101,14 @@ def test_a_word_that_is_too_long_is_broken() -> None:
 
 
 @requirement("AGENT-14")
+def test_a_command_behind_a_colon_is_in_one_piece() -> None:
+    told = "memory: it is switched off there, and so it is here: weft servers enable memory-mcp; that is all"
+    assert folded(told, 60).split("\n") == [
+        "memory: it is switched off there, and so it is here:",
+        "weft servers enable memory-mcp; that is all",
+    ]
+
+
 def test_paragraphs_are_joined_and_lists_are_kept() -> None:
     assert reflowed("one\ntwo\n\nthree:\nfour\n- five\n  six\n1. x") == "one two\n\nthree:\nfour\n- five\n  six\n1. x"
 

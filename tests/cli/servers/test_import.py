@@ -110,6 +110,12 @@ def test_a_workspace_is_imported_only_when_named(run: Any, workspace: Path, user
 
 
 @requirement("MGR-19")
+def test_where_all_is_refused_nothing_was_written(run: Any, tmp_path: Path) -> None:
+    _write(tmp_path / ".cursor" / "mcp.json", {"mcpServers": {"gone": {"command": "no-such-program"}}})
+    assert run("servers", "import", HOME=str(tmp_path)).err == "nothing was written\n"
+
+
+@requirement("MGR-19")
 def test_nothing_found_says_what_else_there_is(run: Any, tmp_path: Path) -> None:
     done = run("servers", "import", HOME=str(tmp_path / "nobody"))
     assert (done.code, done.out) == (0, "")

@@ -116,5 +116,7 @@ def _print_notes(rows: Sequence[dict[str, Any]], options: Options) -> None:
         tell(f"{count} would be written to {servers_folder(home_folder())}")
     elif not count and any(row["action"] == "exists" for row in rows):
         tell("nothing new: what is here already stays as it is; weft servers import --force replaces it")
+    elif not count:
+        tell("nothing was written")
     else:
         tell(f"{count} written to {servers_folder(home_folder())}; next: weft servers status")
