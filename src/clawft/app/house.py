@@ -104,7 +104,7 @@ class App:
     def _guards(self) -> list[Guard]:
         """All guards, the outermost first. A new guard is a file in `guard/` and a row here."""
         settings = self.settings
-        asking, hearing = self._after_strangers()
+        asking, hearing = self._after_exposure()
         guards: list[Guard] = [
             self._audit,
             Permission(self._names_of),
@@ -121,14 +121,14 @@ class App:
             guards.append(EditorsGuard(self.editors.hub))
         return guards if settings.audit else guards[1:]
 
-    def _after_strangers(self) -> tuple[list[Guard], list[Guard]]:
+    def _after_exposure(self) -> tuple[list[Guard], list[Guard]]:
         """The guards that ask, and those that note what strangers said; none unless the settings want them."""
         if not self.settings.ask_after_untrusted:
             return [], []
-        from clawft.guard.strangers import AfterStrangers, ReadingConversations, StrangersWords
+        from clawft.guard.exposure import ExposedConversations, ExposureGuard, ExposureRecorder
 
-        conversations = ReadingConversations()
-        return [AfterStrangers(conversations)], [StrangersWords(conversations)]
+        conversations = ExposedConversations()
+        return [ExposureGuard(conversations)], [ExposureRecorder(conversations)]
 
     def _names_of(self, call: Call) -> tuple[str, ...]:
         return self.gateway.tools.names_of(call.name, call.caller)

@@ -5,7 +5,7 @@
 | how they are composed | `pipeline`; `sides` is what they do beside standing in the way of a call |
 | who may see and call what | `permission` |
 | what the person has to approve first | `approval` |
-| what could do harm after strangers' words were read | `strangers` |
+| what could do harm after untrusted text was read | `exposure` |
 | commands and addresses in arguments | `security`; `security_question` asks a person, `security_explained` tells one |
 | what comes back | `result`, with `shortening`; `redaction` |
 | what is written down | `audit`, as `audit_lines` |

@@ -19,13 +19,13 @@ from clawft.cli.screen import one_line, paint, print_paragraph, print_table
 from clawft.cli.screen.document import print_json
 from clawft.cli.setup import show_with_app
 from clawft.cli.tools.finding import not_found
+from clawft.guard.exposure import RULE as AFTER_STRANGERS
 from clawft.guard.security_explained import RuleVerdict, explained
-from clawft.guard.strangers import RULE as AFTER_STRANGERS
 from clawft.model import Allow, Ask, Deny, Grant, Verdict
 from clawft.model.verdict import combined
+from clawft.policy.exposure import can_do_harm
 from clawft.policy.globs import any_matches
 from clawft.policy.grant import hides
-from clawft.policy.strangers import can_do_harm
 
 SHOWN_VALUE = 60
 APPROVAL = "approval"
@@ -65,7 +65,7 @@ async def explain(app: App, options: Options) -> Explanation:
     looked = [
         *permission(entry.names, app.caller.grant),
         RuleVerdict(APPROVAL, APPROVAL, app.approving.verdict(entry.tool, entry.origin, app.caller)),
-        *_after_strangers(app, entry),
+        *_after_exposure(app, entry),
     ]
     looked += await explained(
         entry.canonical, msgspec.json.encode(given), app.settings.command_policy, app.settings.url_policy
@@ -89,7 +89,7 @@ def permission(names: Sequence[str], grant: Grant) -> list[RuleVerdict]:
     return [RuleVerdict(at, "tools.allow", allow), RuleVerdict(at, "tools.deny", deny)]
 
 
-def _after_strangers(app: App, entry: CatalogEntry) -> list[RuleVerdict]:
+def _after_exposure(app: App, entry: CatalogEntry) -> list[RuleVerdict]:
     """This call stands alone: what a conversation has read before is known to that conversation only."""
     if not app.settings.ask_after_untrusted or not can_do_harm(entry.tool, entry.origin):
         return []

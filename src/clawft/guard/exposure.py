@@ -16,7 +16,7 @@ from clawft.guard.asking import Unanswered, answer_to, chosen
 from clawft.guard.pipeline import QuickGuard, hands_on
 from clawft.guard.sides import BesideGuard, BesideUse, LateReplyGuard
 from clawft.model import Call, Caller, Next, Origin, Question, Reply, Tool
-from clawft.policy.strangers import can_do_harm, returns_outside_text
+from clawft.policy.exposure import can_do_harm, returns_outside_text
 
 RULE = "after-untrusted"
 MAX_CONVERSATIONS = 10_000
@@ -34,7 +34,7 @@ class _Reading(Struct, frozen=True):
     allowed: set[str]
 
 
-class ReadingConversations:
+class ExposedConversations:
     """The conversations that have read untrusted text; the longest silent ones are forgotten."""
 
     def __init__(self, most: int = MAX_CONVERSATIONS) -> None:
@@ -68,12 +68,12 @@ def _named(call: Call) -> str:
     return call.asked or call.name
 
 
-class StrangersWords(QuickGuard, BesideGuard, LateReplyGuard):
+class ExposureRecorder(QuickGuard, BesideGuard, LateReplyGuard):
     """Notes the conversations that call tools of strangers, when the call is sent. Errors are their text, too, so this
     guard stands behind all that may refuse.
     """
 
-    def __init__(self, conversations: ReadingConversations) -> None:
+    def __init__(self, conversations: ExposedConversations) -> None:
         self._conversations = conversations
 
     def applies(self, tool: Tool, origin: Origin) -> bool:
@@ -103,10 +103,10 @@ class StrangersWords(QuickGuard, BesideGuard, LateReplyGuard):
         return ""
 
 
-class AfterStrangers(QuickGuard):
+class ExposureGuard(QuickGuard):
     """Asks the person before a tool that could do harm."""
 
-    def __init__(self, conversations: ReadingConversations) -> None:
+    def __init__(self, conversations: ExposedConversations) -> None:
         self._conversations = conversations
 
     def applies(self, tool: Tool, origin: Origin) -> bool:

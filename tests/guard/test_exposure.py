@@ -10,13 +10,13 @@ import pytest
 
 from clawft.errors import JsonRpcFailure
 from clawft.gateway.core import Gateway
+from clawft.guard.exposure import FROM_NOW_ON, ONCE, ExposedConversations, ExposureGuard, ExposureRecorder
 from clawft.guard.pipeline import Guard, Pipeline
 from clawft.guard.security import Security
 from clawft.guard.sides import BesideUse
-from clawft.guard.strangers import FROM_NOW_ON, ONCE, AfterStrangers, ReadingConversations, StrangersWords
 from clawft.model import Annotations, Call, Caller, Origin, Reply, ReplyReceiver, SentCall, SilentTalk, Tool
 from clawft.policy.command import CommandPolicy
-from clawft.policy.strangers import can_do_harm, returns_outside_text
+from clawft.policy.exposure import can_do_harm, returns_outside_text
 from clawft.policy.url import UrlPolicy
 from tests.gateway.support import Demo, Pipe, echo, modern, pipe, serving, texts
 from tests.guard.support import call
@@ -30,8 +30,8 @@ STRANGER, FRIEND, OURS = Origin("mcp:stranger", "stranger", False), Origin("mcp:
 
 
 def guards(most: int = 100) -> Sequence[Guard]:
-    conversations = ReadingConversations(most)
-    return [AfterStrangers(conversations), Security(CommandPolicy(), UrlPolicy()), StrangersWords(conversations)]
+    conversations = ExposedConversations(most)
+    return [ExposureGuard(conversations), Security(CommandPolicy(), UrlPolicy()), ExposureRecorder(conversations)]
 
 
 def never_sent(call: Call, receiver: ReplyReceiver) -> SentCall | None:
@@ -155,8 +155,8 @@ async def test_the_stateless_era_is_asked_by_input_required() -> None:
 
 @requirement("POOL-18")
 async def test_a_resource_of_a_stranger_counts_and_that_of_a_friend_does_not() -> None:
-    conversations = ReadingConversations()
-    asking, hearing = AfterStrangers(conversations), StrangersWords(conversations)
+    conversations = ExposedConversations()
+    asking, hearing = ExposureGuard(conversations), ExposureRecorder(conversations)
     for origin, passes in ((FRIEND, True), (STRANGER, False)):
         assert await hearing.refuses(BesideUse("resources/read", origin, Caller(), b"{}", SilentTalk())) == ""
         assert asking.passes(call()) is passes
@@ -178,8 +178,8 @@ async def test_an_error_says_a_strangers_words_like_a_result() -> None:
 
 @requirement("POOL-18")
 async def test_a_call_that_needs_no_task_counts_like_any_other() -> None:
-    conversations = ReadingConversations()
-    hearing, asking = StrangersWords(conversations), AfterStrangers(conversations)
+    conversations = ExposedConversations()
+    hearing, asking = ExposureRecorder(conversations), ExposureGuard(conversations)
     short = Pipeline([hearing]).fast_path([True], never_sent)
     assert short is not None
     assert [passes(call(server="stranger")) for passes in short.passes] == [True]
@@ -201,16 +201,16 @@ async def test_what_a_rule_refused_was_not_read() -> None:
 @requirement("POOL-18")
 @pytest.mark.parametrize(("origin", "passes"), [(FRIEND, True), (STRANGER, False)])
 async def test_a_result_that_comes_later_counts_where_it_is_read(origin: Origin, passes: bool) -> None:
-    conversations = ReadingConversations()
+    conversations = ExposedConversations()
     late = Call(Caller(), "news", Tool("news", b"{}", READS), origin)
-    StrangersWords(conversations).finish_late(late, Reply.text("a task is done"))
-    assert AfterStrangers(conversations).passes(call()) is passes
+    ExposureRecorder(conversations).finish_late(late, Reply.text("a task is done"))
+    assert ExposureGuard(conversations).passes(call()) is passes
 
 
 @requirement("QUAL-12")
 def test_conversations_that_are_remembered_are_bounded_and_the_longest_silent_goes_first() -> None:
-    conversations = ReadingConversations(most=2)
-    asking = AfterStrangers(conversations)
+    conversations = ExposedConversations(most=2)
+    asking = ExposureGuard(conversations)
     one, two, three = (call(caller=Caller(session=name)) for name in ("one", "two", "three"))
     for each in (one, two, one, three):
         conversations.note(each.caller, "news")
