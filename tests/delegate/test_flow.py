@@ -17,7 +17,7 @@ from clawft.guard.result import ResultGuard
 from clawft.model import Caller
 from clawft.policy.delegation import DelegationConfig, DelegationRule, Target
 from clawft.provider.function import FunctionProvider, tool
-from clawft.store.leftovers import Leftovers
+from clawft.store.cut_results import CutResults
 from clawft.store.memory import MemoryStore
 from tests.delegate.support import Listener
 from tests.requirements import requirement
@@ -60,7 +60,7 @@ def talkative(*records: str) -> Gateway:
         """Get task status."""
         return next(coming)
 
-    gateway = Gateway([ResultGuard(Leftovers(), limit=400)])
+    gateway = Gateway([ResultGuard(CutResults(), limit=400)])
     provider = FunctionProvider("mcp:ruflo", [task_create, task_status], workspace=Path.cwd(), store=MemoryStore())
     gateway.register(provider, server="ruflo")
     return gateway

@@ -16,7 +16,7 @@ from clawft.guard.security import Security
 from clawft.model import Call, Next, Origin, Reply, ReplyReceiver, SentCall, Tool
 from clawft.policy.command import CommandPolicy
 from clawft.policy.url import UrlPolicy
-from clawft.store.leftovers import Leftovers
+from clawft.store.cut_results import CutResults
 from tests.gateway.support import Demo, echo, pipe, serving, texts, turns
 from tests.guard.support import Lines
 from tests.requirements import requirement
@@ -81,7 +81,7 @@ async def test_the_answer_itself_ends_a_call_and_leaves_its_line() -> None:
 
 async def test_replies_are_finished_as_on_the_long_way() -> None:
     quick = Starting()
-    async with pipe(serving(quick, guards=[ResultGuard(Leftovers(), limit=1_000)])) as caller:
+    async with pipe(serving(quick, guards=[ResultGuard(CutResults(), limit=1_000)])) as caller:
         await caller.initialize()
         id = caller.send("tools/call", {"name": "quick__echo"})
         quick.taken[0].receiver.finish_with(Reply.text("x" * 5_000 + "\u202e"))

@@ -16,7 +16,7 @@ from clawft.guard.redaction import Redaction
 from clawft.guard.result import ResultGuard
 from clawft.model import Call, Origin, Reply
 from clawft.store.concealed_secrets import conceal, keep_concealed, keep_concealed_in
-from clawft.store.leftovers import Leftovers
+from clawft.store.cut_results import CutResults
 from clawft.store.secrets import resolve
 from tests.guard.support import TOOL, answers, call, way
 from tests.requirements import requirement
@@ -111,12 +111,12 @@ async def test_what_a_command_line_holds_is_taken_out_of_the_very_next_thing_sai
 
 @requirement("CONF-14")
 async def test_what_is_kept_for_reading_on_was_looked_through_too() -> None:
-    leftovers = Leftovers()
-    guards = [ResultGuard(leftovers, 50), Redaction(lambda server: True)]
+    cut_results = CutResults()
+    guards = [ResultGuard(cut_results, 50), Redaction(lambda server: True)]
     run = way(guards, lambda _: answers(Reply.text("x" * 100 + f" {KEY} " + "y" * 100)))
     told = json.loads((await run(call())).result)["content"][0]["text"]
     handle = json.loads(told.partition("weft__read_result with ")[2])["handle"]
-    part = leftovers.read(handle, "local", 0, 1000)
+    part = cut_results.read(handle, "local", 0, 1000)
     assert part is not None
     assert KEY not in part.text
     assert "[redacted: AWS key]" in part.text

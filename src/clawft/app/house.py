@@ -30,8 +30,8 @@ from clawft.guard.result import ResultGuard
 from clawft.guard.security import Security
 from clawft.model import Call, Caller, Grant
 from clawft.provider.registry import outside_providers
+from clawft.store.cut_results import CutResults
 from clawft.store.journal import Journal
-from clawft.store.leftovers import Leftovers
 
 if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.app.logins import Logins
@@ -71,7 +71,7 @@ class App:
         self.is_serving = False
         """Only then are logins offered: a command that only looks would end before somebody has logged in."""
         self.caller = Caller(agent=settings.agent, grant=_grant(settings))
-        self._leftovers = Leftovers() if settings.builtin else Leftovers(max_bytes=0)
+        self._cut_results = CutResults() if settings.builtin else CutResults(max_bytes=0)
         self._audit = Audit(
             Journal(audit_file(settings.home), keep_files=settings.audit_files), values=settings.audit_values
         )
@@ -112,7 +112,7 @@ class App:
             *asking,
             Security(settings.command_policy, settings.url_policy),
             *hearing,
-            ResultGuard(self._leftovers, settings.result_limit, self._is_verbatim, settings.resource_limit),
+            ResultGuard(self._cut_results, settings.result_limit, self._is_verbatim, settings.resource_limit),
             Redaction(self._redacts),
         ]
         if settings.builtin:
@@ -164,7 +164,7 @@ class App:
 
         families = Families(self.settings, self.editors)
         if families.own is not None:
-            self.own.begin(families.own, self._leftovers)
+            self.own.begin(families.own, self._cut_results)
         for provider in families.offered:
             self.gateway.register(provider)
 

@@ -11,7 +11,7 @@ from clawft.config.follow import ServerFiles
 from clawft.gateway.core import Gateway
 from clawft.gateway.offer.resources import Reader
 from clawft.model import LOCAL, Call, Caller, Kind, Reply, Resource, Talk
-from clawft.store.leftovers import Leftovers
+from clawft.store.cut_results import CutResults
 
 if TYPE_CHECKING:  # a gateway may do without our own tools
     from clawft.provider.function import FunctionProvider
@@ -24,14 +24,14 @@ class OwnTools:
         self._workspace = workspace
         self._provider: FunctionProvider | None = None
 
-    def begin(self, provider: FunctionProvider, leftovers: Leftovers) -> None:
+    def begin(self, provider: FunctionProvider, cut_results: CutResults) -> None:
         """Add our tools to `provider`, the family `weft`."""
-        from clawft.builtin.leftover import read_result_tool  # loaded with the built-in tools
+        from clawft.builtin.read_result import read_result_tool  # loaded with the built-in tools
         from clawft.builtin.resources import resource_tools
 
         self._provider = provider
         self._files.waiting_changed = self._offer_start
-        provider.add(read_result_tool(leftovers))
+        provider.add(read_result_tool(cut_results))
         for function in resource_tools(self._list_owned, self._read, self._is_server):
             provider.add(function)
 

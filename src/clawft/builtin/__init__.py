@@ -3,7 +3,7 @@
 | what | where |
 |---|---|
 | families | `file`, `shell`, `memory`, `web`, `git`, `cargo`, `build`, `oauth2`, `rest`, `ide`, `workspace` |
-| tools of `weft` for the gateway | `finding`, `leftover`, `resources`, `missing_servers`, `start_server` |
+| tools of `weft` for the gateway | `finding`, `read_result`, `resources`, `missing_servers`, `start_server` |
 | offered before they are loaded | `lazy` |
 | from functions to tools | `recipe` |
 | files and what is in them | `confine`, `steering`, `tree`, `search`; `matcher` and its `matcher_child` for patterns |

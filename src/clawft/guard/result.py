@@ -20,7 +20,7 @@ from clawft.link.share.large_messages import process_message
 from clawft.link.share.memory_budget import MEMORY_BUDGET
 from clawft.model import Call, Kind, Next, Origin, Reply, Tool
 from clawft.policy.grant import visible
-from clawft.store.leftovers import Leftovers, cut
+from clawft.store.cut_results import CutResults, cut
 from clawft.wire.strings import is_escaped, unescaped
 from clawft.wire.visible import is_plain, make_visible
 
@@ -48,14 +48,14 @@ class ResultGuard(ReplyGuard, ContentsGuard):
 
     def __init__(
         self,
-        leftovers: Leftovers,
+        cut_results: CutResults,
         limit: int = DEFAULT_LIMIT,
         verbatim: Callable[[str], bool] = _nobodys,
         resource_limit: int = DEFAULT_RESOURCE_LIMIT,
     ) -> None:
         """`verbatim`: whether hidden characters of this server pass as they are."""
-        self._leftovers = leftovers
-        MEMORY_BUDGET.add_cache(leftovers)
+        self._cut_results = cut_results
+        MEMORY_BUDGET.add_cache(cut_results)
         self._limit = limit
         self._verbatim = verbatim
         self._resource_limit = resource_limit
@@ -127,7 +127,7 @@ class ResultGuard(ReplyGuard, ContentsGuard):
 
     def _barred(self, call: Call) -> str:
         """Why this caller cannot read on; empty if it can."""
-        if not self._leftovers.offered:
+        if not self._cut_results.offered:
             return _BARRED.format("offered")
         return "" if visible(_READ_ON, call.caller.grant) else _BARRED.format("allowed")
 
@@ -163,9 +163,9 @@ class ResultGuard(ReplyGuard, ContentsGuard):
 
     def _keep(self, call: Call, size: int, whole: Callable[[], bytes]) -> str:
         """Keep the rest; gives a handle, or nothing if there is no room. `whole` is called only if there is."""
-        if not (MEMORY_BUDGET.has_room(size) and self._leftovers.make_room(size)):
+        if not (MEMORY_BUDGET.has_room(size) and self._cut_results.make_room(size)):
             return ""
-        return self._leftovers.keep(whole(), call.caller.principal)
+        return self._cut_results.keep(whole(), call.caller.principal)
 
 
 # ── blocks ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,7 +8,7 @@
 | a tool | `grant` says who sees it, by `globs`; `approval` whether it is still the one that was approved |
 | its text | `pin`; `definition_texts` shows it; `scan` looks for text aimed at the model, also by `obfuscation` |
 | prompts and resources, approved like tools | `pseudo_tools` |
-| what may follow strangers' words | `exposure` |
+| what may follow untrusted text | `exposure` |
 | the start of a server | `launch` |
 | a task that is handed over | `delegation` |
 

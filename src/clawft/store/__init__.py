@@ -6,7 +6,7 @@
 | values by key | `base` is the promise, `entry` what is kept; in `files` or in `memory` |
 | the audit | `journal`, a `chain` with its `link_file`; `journal_reading` checks it, `journal_tail` reads its end |
 | secrets | `secrets` resolves them, with `secret_command`; `concealed_secrets` takes them out of what we say |
-| results that were cut | `leftovers` |
+| results that were cut | `cut_results` |
 | TOML | `document` |
 | what is not installed | `extras` |
 

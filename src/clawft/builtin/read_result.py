@@ -6,13 +6,13 @@ from typing import Annotated, Any
 from clawft.errors import ExecutionFailed
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
-from clawft.store.leftovers import Leftovers
+from clawft.store.cut_results import CutResults
 
 MAX_PIECE = 60_000
 """Bytes of one piece: below the limit for results, so that no piece is cut itself."""
 
 
-def read_result_tool(leftovers: Leftovers) -> Callable[..., Any]:
+def read_result_tool(cut_results: CutResults) -> Callable[..., Any]:
     @tool(name="read_result", title="Read on", read_only=True, idempotent=True, open_world=False)
     async def read_result(
         handle: Annotated[str, "the handle named in the [truncated] note"],
@@ -21,7 +21,7 @@ def read_result_tool(leftovers: Leftovers) -> Callable[..., Any]:
         limit: Annotated[int, "how many bytes at most"] = MAX_PIECE,
     ) -> str:
         """Read the rest of a result that was too long to be sent whole."""
-        part = leftovers.read(handle, ctx.caller.principal, offset, min(max(limit, 1), MAX_PIECE))
+        part = cut_results.read(handle, ctx.caller.principal, offset, min(max(limit, 1), MAX_PIECE))
         if part is None:
             raise ExecutionFailed(f"nothing is kept under {handle!r}", hint="call the tool again, asking for less")
         if part.next_offset is None:

@@ -15,7 +15,7 @@ MAX_ITEMS = 64
 MAX_BYTES = 16 * 1024 * 1024
 
 
-class LeftoverPart(Struct, frozen=True):
+class CutResultPart(Struct, frozen=True):
     """A piece of a kept text, in bytes of UTF-8 cut at a character boundary."""
 
     text: str
@@ -24,7 +24,7 @@ class LeftoverPart(Struct, frozen=True):
     total: int
 
 
-class Leftovers:
+class CutResults:
     """Whole texts by handle. Only the principal they were kept for can read them."""
 
     def __init__(self, max_items: int = MAX_ITEMS, max_bytes: int = MAX_BYTES) -> None:
@@ -77,7 +77,7 @@ class Leftovers:
     def _drop(self, handle: str) -> None:
         self.bytes -= len(self._kept.pop(handle)[1])
 
-    def read(self, handle: str, principal: str, offset: int, limit: int) -> LeftoverPart | None:
+    def read(self, handle: str, principal: str, offset: int, limit: int) -> CutResultPart | None:
         """The piece at `offset`, at most `limit` bytes; None if the handle is unknown, expired or another's."""
         owner, text = self._kept.get(handle, (None, b""))
         if owner is None or owner != principal:
@@ -85,7 +85,7 @@ class Leftovers:
         start = max(0, offset)
         piece = cut(memoryview(text)[start:], limit)
         after = start + len(piece)
-        return LeftoverPart(str(piece, "utf-8", "replace"), start, after if after < len(text) else None, len(text))
+        return CutResultPart(str(piece, "utf-8", "replace"), start, after if after < len(text) else None, len(text))
 
 
 def cut(text: bytes | memoryview, limit: int) -> bytes | memoryview:
