@@ -270,7 +270,7 @@ async def test_hidden_characters_are_spelled_out_unless_the_server_may_have_them
     assert await guarded(reply, server="loud") is reply
 
 
-# ── results that were cut ──────────────────────────────────────────────────────────────────────────────────────────────
+# ── results that were cut ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @requirement("GUARD-08")

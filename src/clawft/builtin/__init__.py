@@ -5,7 +5,7 @@
 | families | `file`, `shell`, `memory`, `web`, `git`, `cargo`, `build`, `oauth2`, `rest`, `ide`, `workspace` |
 | tools of `weft` for the gateway | `finding`, `read_result`, `resources`, `missing_servers`, `start_server` |
 | offered before they are loaded | `lazy` |
-| from functions to tools | `recipe` |
+| from functions to tools | `partial_tool` |
 | files and what is in them | `confine`, `steering`, `tree`, `search`; `matcher` and its `matcher_child` for patterns |
 | files that change | `watched_files` |
 | commands | `process`, in the cell of `cells`, where `trust` lets them; `allowed_once` asks, `tail` is what they said |

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clawft.builtin.git import GitSettings
-from clawft.builtin.git.family import RECIPES
+from clawft.builtin.git.family import PARTIAL_TOOLS
 from clawft.builtin.git.hostile_config import FIXED, GitWork, find, forms, read_listing
 from clawft.builtin.git.program import SHAPE
 from clawft.builtin.git.program import environment as git_environment
@@ -142,7 +142,7 @@ async def test_no_tool_starts_anything(
 
 @requirement("GIT-12")
 def test_every_tool_is_tried_on_the_poison() -> None:
-    assert {recipe.name for recipe in RECIPES} - {name for name, _, _ in CALLS} == {"clone"}
+    assert {partial_tool.name for partial_tool in PARTIAL_TOOLS} - {name for name, _, _ in CALLS} == {"clone"}
 
 
 @requirement("GIT-12", "GIT-02")

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from clawft.builtin.git import MANIFEST, GitSettings, git_tools
-from clawft.builtin.git.family import RECIPES
+from clawft.builtin.git.family import PARTIAL_TOOLS
 from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied
 from clawft.provider.function import definition_of
 from tests.builtin.git.plain import EMAIL, NAME, Tools, git, new, said, save
@@ -47,7 +47,7 @@ def test_the_seven_are_tools_of_their_own_with_schemas() -> None:
     ],
 )
 def test_parameters_are_those_of_the_requirements(name: str, required: set[str], optional: set[str]) -> None:
-    function = git_tools(GitSettings())[[recipe.name for recipe in RECIPES].index(name)]
+    function = git_tools(GitSettings())[[partial_tool.name for partial_tool in PARTIAL_TOOLS].index(name)]
     schema = definition_of(function).input_schema
     assert set(schema["required"]) == required
     assert optional <= schema["properties"].keys()

@@ -13,7 +13,7 @@ filter, no driver, no helper. `program` and `hostile_config` say how, `repositor
 | | `one_at_a_time`, `apart`, `patch`, `hunks`, `diff_cursor`, `reading`, `page`, `progress`, `failure` |
 | what the user lets them do | `settings`, `destructive_grant` |
 
-Each tool is a file; `family` lists them. To add one: a file with its recipe, and a row there.
+Each tool is a file; `family` lists them. To add one: a file with its `partial_tool`, and a row there.
 """
 
 from collections.abc import Callable

@@ -10,7 +10,7 @@ from clawft.builtin.git.log import commit_of, head_of
 from clawft.builtin.git.page import counted, lines_of
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.staging import line_of_embedded, stage
-from clawft.builtin.recipe import recipe
+from clawft.builtin.partial_tool import partial_tool
 from clawft.errors import InvalidArguments
 
 TouchedPaths = Annotated[
@@ -30,7 +30,7 @@ class PathsResult(Struct, frozen=True, omit_defaults=True):
         return lines_of("\n".join([head, *line_of_embedded(self.embedded)]), self.paths, None)
 
 
-@recipe(alias="git_add", title="Git add", destructive=False, idempotent=True, open_world=False)
+@partial_tool(alias="git_add", title="Git add", destructive=False, idempotent=True, open_world=False)
 async def add(git: Git, repo_path: RepoPath, paths: TouchedPaths) -> PathsResult:
     """Stage files for the next commit: new, changed and deleted ones. Of a conflicted file: say that it is resolved."""
     chosen = words.paths(git.tool, paths)
@@ -39,7 +39,7 @@ async def add(git: Git, repo_path: RepoPath, paths: TouchedPaths) -> PathsResult
         return PathsResult(staged.names, staged.embedded)
 
 
-@recipe(alias="git_restore", title="Git restore", destructive=True, idempotent=True, open_world=False)
+@partial_tool(alias="git_restore", title="Git restore", destructive=True, idempotent=True, open_world=False)
 async def restore(
     git: Git,
     repo_path: RepoPath,

@@ -17,7 +17,7 @@ from clawft.builtin.git.log import UNKNOWN, commit_of
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, counted, fitting, lines_of, offset_of, shorten
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
-from clawft.builtin.recipe import recipe
+from clawft.builtin.partial_tool import partial_tool
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 _HEAD = re.compile(rb"([0-9a-f]{40}(?:[0-9a-f]{24})?) \d+ (\d+)(?: \d+)?")
@@ -43,7 +43,7 @@ class BlameResult(Struct, frozen=True, omit_defaults=True):
         return lines_of(counted(len(lines), "line"), lines, self.next_cursor)
 
 
-@recipe(alias="git_blame", title="Git blame", read_only=True, idempotent=True, open_world=False)
+@partial_tool(alias="git_blame", title="Git blame", read_only=True, idempotent=True, open_world=False)
 async def blame(
     git: Git,
     repo_path: RepoPath,

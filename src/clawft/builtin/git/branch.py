@@ -8,7 +8,7 @@ from clawft.builtin.git import words
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, counted, lines_of, offset_of, page
 from clawft.builtin.git.reading import decoded, records, understood
 from clawft.builtin.git.repo import Git, RepoPath
-from clawft.builtin.recipe import recipe
+from clawft.builtin.partial_tool import partial_tool
 
 FORMAT = "--format=%(refname:lstrip=2)%00%(HEAD)%00%(symref)%00"
 FIELDS = 3
@@ -25,7 +25,7 @@ class BranchResult(Struct, frozen=True, omit_defaults=True):
         return lines_of(counted(len(lines), "branch", "branches") if lines else "no branches", lines, self.next_cursor)
 
 
-@recipe(alias="git_branch", title="Git branches", read_only=True, idempotent=True, open_world=False)
+@partial_tool(alias="git_branch", title="Git branches", read_only=True, idempotent=True, open_world=False)
 async def branch(
     git: Git,
     repo_path: RepoPath,

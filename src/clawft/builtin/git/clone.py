@@ -20,7 +20,7 @@ from clawft.builtin.git.repo import Git
 from clawft.builtin.git.repository_paths import check_contents, current_user, find_repository
 from clawft.builtin.git.run import RunPurpose, run
 from clawft.builtin.git.settings import DRAFT
-from clawft.builtin.recipe import recipe
+from clawft.builtin.partial_tool import partial_tool
 from clawft.builtin.steering import refuse_steering_folder
 from clawft.errors import ExecutionFailed
 from clawft.provider.manifest import check_path, places
@@ -35,7 +35,7 @@ class CloneResult(Struct, frozen=True):
         return f"cloned into {self.path}, at {self.head_commit or 'no commit: it is empty'}"
 
 
-@recipe(alias="git_clone", title="Git clone", destructive=False)
+@partial_tool(alias="git_clone", title="Git clone", destructive=False)
 async def clone(
     git: Git,
     url: Annotated[str, Meta(description="https or ssh address, or a repository inside the workspace")],

@@ -14,7 +14,7 @@ from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.staging import Staged, check_resolved, line_of_embedded, stage
 from clawft.builtin.git.status import read_status
 from clawft.builtin.git.unfinished import check_finished
-from clawft.builtin.recipe import recipe
+from clawft.builtin.partial_tool import partial_tool
 from clawft.errors import ExecutionFailed
 
 
@@ -29,7 +29,7 @@ class CommitResult(Struct, frozen=True, omit_defaults=True):
         return "\n".join([head, *line_of_embedded(self.embedded)])
 
 
-@recipe(alias="git_commit", title="Git commit", destructive=False, open_world=False)
+@partial_tool(alias="git_commit", title="Git commit", destructive=False, open_world=False)
 async def commit(
     git: Git,
     repo_path: RepoPath,

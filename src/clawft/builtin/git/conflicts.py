@@ -11,7 +11,7 @@ from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.settings import BOUNDS
 from clawft.builtin.git.unfinished import state_of
-from clawft.builtin.recipe import recipe
+from clawft.builtin.partial_tool import partial_tool
 
 STAGES = {"1": "base", "2": "ours", "3": "theirs"}
 
@@ -48,7 +48,7 @@ class ConflictsResult(Struct, frozen=True, omit_defaults=True):
         return lines_of(f"{head}{f' of a {self.state}' if self.state else ''}", lines, self.next_cursor)
 
 
-@recipe(alias="git_conflicts", title="Git conflicts", read_only=True, idempotent=True, open_world=False)
+@partial_tool(alias="git_conflicts", title="Git conflicts", read_only=True, idempotent=True, open_world=False)
 async def conflicts(
     git: Git,
     repo_path: RepoPath,

@@ -19,7 +19,7 @@ from clawft.builtin.git.patch import DiffReading, DiffSlice, FileDiff
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.settings import BOUNDS
-from clawft.builtin.recipe import recipe
+from clawft.builtin.partial_tool import partial_tool
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 Scope = Literal["all", "staged", "unstaged"]
@@ -73,7 +73,7 @@ class DiffPage(Struct, frozen=True):
     limit: int
 
 
-@recipe(alias="git_diff", title="Git diff", read_only=True, idempotent=True, open_world=False)
+@partial_tool(alias="git_diff", title="Git diff", read_only=True, idempotent=True, open_world=False)
 async def diff(  # noqa: PLR0913, PLR0917 - each one is an argument of the tool
     git: Git,
     repo_path: RepoPath,

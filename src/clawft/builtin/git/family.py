@@ -1,4 +1,4 @@
-"""Lists the tools of the git family in their order. To add one: a file with its recipe, and a row here."""
+"""Lists the tools of the git family in their order. To add one: a file with its `partial_tool`, and a row here."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,9 +22,9 @@ from clawft.builtin.git.status import status
 from clawft.builtin.git.switch import switch
 from clawft.builtin.git.tag import tag
 from clawft.builtin.git.worktree import worktree
-from clawft.builtin.recipe import Recipe
+from clawft.builtin.partial_tool import PartialTool
 
-RECIPES: tuple[Recipe, ...] = (
+PARTIAL_TOOLS: tuple[PartialTool, ...] = (
     clone,
     commit,
     branch,
@@ -48,4 +48,4 @@ RECIPES: tuple[Recipe, ...] = (
 
 def git_tools(settings: GitSettings) -> tuple[Callable[..., Any], ...]:
     """The tools, bound to these settings."""
-    return tuple(each.tool(lambda name, ctx: Git(name, settings, ctx, Turn(ctx.caller))) for each in RECIPES)
+    return tuple(each.tool(lambda name, ctx: Git(name, settings, ctx, Turn(ctx.caller))) for each in PARTIAL_TOOLS)

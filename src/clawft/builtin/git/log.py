@@ -11,7 +11,7 @@ from clawft.builtin.git.failure import failed
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, counted, fitting, lines_of, no_cursor, shorten
 from clawft.builtin.git.reading import decoded, records
 from clawft.builtin.git.repo import Git, Repo, RepoPath
-from clawft.builtin.recipe import recipe
+from clawft.builtin.partial_tool import partial_tool
 from clawft.errors import ExecutionFailed, InvalidArguments
 from clawft.provider.keeps import FIRST
 
@@ -43,7 +43,7 @@ class LogResult(Struct, frozen=True, omit_defaults=True):
         return lines_of(counted(len(lines), "commit") if lines else "no commits", lines, self.next_cursor)
 
 
-@recipe(alias="git_log", title="Git log", read_only=True, idempotent=True, open_world=False)
+@partial_tool(alias="git_log", title="Git log", read_only=True, idempotent=True, open_world=False)
 async def log(
     git: Git,
     repo_path: RepoPath,

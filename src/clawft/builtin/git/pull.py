@@ -13,7 +13,7 @@ from clawft.builtin.git.remote import RemoteName, current_branch, fetch_refs
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.status import conflicts_after
 from clawft.builtin.git.unfinished import check_finished
-from clawft.builtin.recipe import recipe
+from clawft.builtin.partial_tool import partial_tool
 from clawft.errors import ExecutionFailed
 
 STOPPED = 1
@@ -36,7 +36,7 @@ class PullResult(Struct, frozen=True, omit_defaults=True):
         return f"{(self.before or 'nothing')[:12]} → {(self.after or '')[:12]}"
 
 
-@recipe(alias="git_pull", title="Git pull", destructive=False)
+@partial_tool(alias="git_pull", title="Git pull", destructive=False)
 async def pull(
     git: Git,
     repo_path: RepoPath,

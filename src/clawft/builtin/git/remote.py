@@ -16,7 +16,7 @@ from clawft.builtin.git.progress import GitProgress
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.run import GitOutput
-from clawft.builtin.recipe import recipe
+from clawft.builtin.partial_tool import partial_tool
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 RemoteName = Annotated[str, Meta(description="a remote by its name")]
@@ -55,7 +55,7 @@ class PushResult(Struct, frozen=True):
         return lines_of(f"pushed to {self.remote}", [f"{each.ref}: {each.status}" for each in self.refs], None)
 
 
-@recipe(alias="git_fetch", title="Git fetch", destructive=False, idempotent=True)
+@partial_tool(alias="git_fetch", title="Git fetch", destructive=False, idempotent=True)
 async def fetch(
     git: Git,
     repo_path: RepoPath,
@@ -74,7 +74,7 @@ async def fetch(
     return FetchResult(name, [each for each in moved if each.old != each.new])
 
 
-@recipe(alias="git_push", title="Git push", destructive=True)
+@partial_tool(alias="git_push", title="Git push", destructive=True)
 async def push(
     git: Git,
     repo_path: RepoPath,

@@ -15,7 +15,7 @@ from clawft.builtin.git.log import LogEntry, commit_of, empty_tree, read_log
 from clawft.builtin.git.page import Limit, NextCursor, counted, fitting, lines_of, offset_of, shorten
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
-from clawft.builtin.recipe import recipe
+from clawft.builtin.partial_tool import partial_tool
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 PROBE = 8000
@@ -42,7 +42,7 @@ class ShowResult(Struct, frozen=True, omit_defaults=True):
         return lines_of(f"{head}\n{counts}", [line_of(each) for each in self.result], self.next_cursor)
 
 
-@recipe(alias="git_show", title="Git show", read_only=True, idempotent=True, open_world=False)
+@partial_tool(alias="git_show", title="Git show", read_only=True, idempotent=True, open_world=False)
 async def show(
     git: Git,
     repo_path: RepoPath,

@@ -13,7 +13,7 @@ from clawft.builtin.git.reading import decoded, records
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.status import conflicts_after
 from clawft.builtin.git.unfinished import STATES, check_finished
-from clawft.builtin.recipe import recipe
+from clawft.builtin.partial_tool import partial_tool
 from clawft.errors import ExecutionFailed
 
 Action = Literal["push", "list", "apply", "pop", "drop"]
@@ -42,7 +42,7 @@ class StashResult(Struct, frozen=True, omit_defaults=True):
         return lines_of(counted(len(lines), "stash", "stashes"), lines, None)
 
 
-@recipe(alias="git_stash", title="Git stash", destructive=True, open_world=False)
+@partial_tool(alias="git_stash", title="Git stash", destructive=True, open_world=False)
 async def stash(
     git: Git,
     repo_path: RepoPath,

@@ -9,7 +9,7 @@ from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_
 from clawft.builtin.git.reading import decoded, understood
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.run import GitOutput
-from clawft.builtin.recipe import recipe
+from clawft.builtin.partial_tool import partial_tool
 
 UNTRACKED = "untracked"
 CONFLICTED = "conflicted"
@@ -89,7 +89,7 @@ class StatusReading(Struct, frozen=True):
         return None if name == "(detached)" else name
 
 
-@recipe(alias="git_status", title="Git status", read_only=True, idempotent=True, open_world=False)
+@partial_tool(alias="git_status", title="Git status", read_only=True, idempotent=True, open_world=False)
 async def status(git: Git, repo_path: RepoPath, limit: Limit = 500, cursor: Cursor = "") -> StatusResult:
     """List what has changed in a repository: staged, not staged, untracked and conflicted files, and the branch.
 

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.git import words
 from clawft.builtin.git.log import commit_of, head_of
 from clawft.builtin.git.repo import Git, RepoPath
-from clawft.builtin.recipe import recipe
+from clawft.builtin.partial_tool import partial_tool
 from clawft.errors import InvalidArguments
 
 
@@ -20,7 +20,7 @@ class SwitchResult(Struct, frozen=True):
         return f"{f'on {self.branch}' if self.branch else 'detached'}, at {(self.head or 'no commit')[:12]}"
 
 
-@recipe(alias="git_switch", title="Git switch", destructive=False, idempotent=True, open_world=False)
+@partial_tool(alias="git_switch", title="Git switch", destructive=False, idempotent=True, open_world=False)
 async def switch(
     git: Git,
     repo_path: RepoPath,

@@ -10,7 +10,7 @@ from clawft.builtin.git.log import commit_of
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, counted, lines_of, offset_of, page
 from clawft.builtin.git.reading import decoded, records, understood
 from clawft.builtin.git.repo import Git, Repo, RepoPath
-from clawft.builtin.recipe import recipe
+from clawft.builtin.partial_tool import partial_tool
 from clawft.errors import InvalidArguments
 
 Action = Literal["list", "create", "delete"]
@@ -35,7 +35,7 @@ class TagResult(Struct, frozen=True, omit_defaults=True):
         return lines_of(counted(len(lines), "tag"), lines, self.next_cursor)
 
 
-@recipe(alias="git_tag", title="Git tags", destructive=True, open_world=False)
+@partial_tool(alias="git_tag", title="Git tags", destructive=True, open_world=False)
 async def tag(
     git: Git,
     repo_path: RepoPath,

@@ -14,7 +14,7 @@ from clawft.builtin.git.log import commit_of
 from clawft.builtin.git.page import counted, lines_of
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
-from clawft.builtin.recipe import recipe
+from clawft.builtin.partial_tool import partial_tool
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 Action = Literal["list", "add", "remove"]
@@ -38,7 +38,7 @@ class WorktreeResult(Struct, frozen=True):
         return lines_of(counted(len(lines), "work tree"), lines, None)
 
 
-@recipe(alias="git_worktree", title="Git work trees", destructive=True, open_world=False)
+@partial_tool(alias="git_worktree", title="Git work trees", destructive=True, open_world=False)
 async def worktree(
     git: Git,
     repo_path: RepoPath,

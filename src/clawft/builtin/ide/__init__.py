@@ -9,6 +9,6 @@
 | what is spoken about | `model`; `text` for places in it, `paths` for files that may be |
 | a proposal before a person | `review` |
 
-To add a tool: a recipe beside its kind, and a row in `tools.RECIPES`. To add an editor: a folder whose `backend` keeps
-the promise of `connection`, and whoever brings it to the hub in `provider`.
+To add a tool: a `partial_tool` beside its kind, and a row in `tools.PARTIAL_TOOLS`. To add an editor: a folder whose
+`backend` keeps the promise of `connection`, and whoever brings it to the hub in `provider`.
 """

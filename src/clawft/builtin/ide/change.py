@@ -26,7 +26,7 @@ from clawft.builtin.ide.model import Action, Buffer, Diagnostic, FileEdit, Posit
 from clawft.builtin.ide.review import reviewed
 from clawft.builtin.ide.text import apply as applied_to
 from clawft.builtin.ide.text import find_anchor, rewritten
-from clawft.builtin.recipe import recipe
+from clawft.builtin.partial_tool import partial_tool
 from clawft.errors import IdeError, IdeFailed, InvalidArguments
 
 MAX_EDITS = 1_000
@@ -106,7 +106,7 @@ def _saved(dirty: bool) -> str:
 # ── edit ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@recipe(alias="ide_edit", title="Edit", open_world=False)
+@partial_tool(alias="ide_edit", title="Edit", open_world=False)
 async def edit(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
     ide: Ide,
     path: FilePath,
@@ -227,7 +227,7 @@ async def _ask_first(ide: Ide, connection: IdeConnection, change: FileEdit) -> t
 # ── rename, actions, format, save ────────────────────────────────────────────────────────────────────────────────────
 
 
-@recipe(alias="ide_rename", title="Rename symbol", open_world=False)
+@partial_tool(alias="ide_rename", title="Rename symbol", open_world=False)
 async def rename(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
     ide: Ide,
     path: FilePath,
@@ -276,7 +276,7 @@ async def _apply(
     )
 
 
-@recipe(alias="ide_code_actions", title="Code actions", open_world=False)
+@partial_tool(alias="ide_code_actions", title="Code actions", open_world=False)
 async def code_actions(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
     ide: Ide,
     path: FilePath,
@@ -304,7 +304,7 @@ async def code_actions(  # noqa: PLR0913, PLR0917 - each one is a word agents ma
     return ActionsAnswer(**spot.stamped(), result=[], applied=chosen.title)
 
 
-@recipe(name="format", alias="ide_format", title="Format", idempotent=True, open_world=False)
+@partial_tool(name="format", alias="ide_format", title="Format", idempotent=True, open_world=False)
 async def format_file(ide: Ide, path: FilePath, save: Save = False, window: WindowId = "") -> ChangeAnswer:
     """Format a file with the formatter of the editor or the language server."""
     found = ide.find_writable(path)
@@ -315,7 +315,7 @@ async def format_file(ide: Ide, path: FilePath, save: Save = False, window: Wind
     return await _apply(ide, connection, changes, dry_run=not changes, save=save)
 
 
-@recipe(alias="ide_save", title="Save", idempotent=True, open_world=False)
+@partial_tool(alias="ide_save", title="Save", idempotent=True, open_world=False)
 async def save(
     ide: Ide,
     path: FilePath,

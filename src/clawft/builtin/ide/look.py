@@ -24,7 +24,7 @@ from clawft.builtin.ide.family import (
     stamped,
 )
 from clawft.builtin.ide.model import Diagnostic, HoverInfo, Location, SymbolInfo
-from clawft.builtin.recipe import recipe
+from clawft.builtin.partial_tool import partial_tool
 from clawft.provider.keeps import FIRST
 
 DEFAULT_WAIT_MS = 2_000
@@ -74,7 +74,7 @@ class PlacesAnswer(IdeAnswer, frozen=True, kw_only=True):
         return json_text(self.result)
 
 
-@recipe(alias="ide_diagnostics", title="Diagnostics", read_only=True, idempotent=True, open_world=False)
+@partial_tool(alias="ide_diagnostics", title="Diagnostics", read_only=True, idempotent=True, open_world=False)
 async def diagnostics(
     ide: Ide,
     path: Annotated[str, Meta(description="file, relative to the workspace; all files if left out")] | None = None,
@@ -103,7 +103,7 @@ async def diagnostics(
     )
 
 
-@recipe(alias="ide_symbols", title="Find symbols", read_only=True, idempotent=True, open_world=False)
+@partial_tool(alias="ide_symbols", title="Find symbols", read_only=True, idempotent=True, open_world=False)
 async def symbols(
     ide: Ide,
     query: Annotated[str, Meta(min_length=1, max_length=256, description="name or part of a name")],
@@ -121,7 +121,7 @@ def _symbols(ide: Ide, found: list[SymbolInfo]) -> list[SymbolInfo]:
     return [msgspec.structs.replace(each, file_path=ide.shown(each.file_path)) for each in found]
 
 
-@recipe(alias="ide_hover", title="Hover", read_only=True, idempotent=True, open_world=False)
+@partial_tool(alias="ide_hover", title="Hover", read_only=True, idempotent=True, open_world=False)
 async def hover(
     ide: Ide,
     path: FilePath,
@@ -137,7 +137,7 @@ async def hover(
     return HoverAnswer(**spot.stamped(), result=info)
 
 
-@recipe(alias="ide_definition", title="Go to definition", read_only=True, idempotent=True, open_world=False)
+@partial_tool(alias="ide_definition", title="Go to definition", read_only=True, idempotent=True, open_world=False)
 async def definition(
     ide: Ide,
     path: FilePath,
@@ -153,7 +153,7 @@ async def definition(
     return _places(ide, spot, found, MAX_ITEMS)
 
 
-@recipe(alias="ide_references", title="Find references", read_only=True, idempotent=True, open_world=False)
+@partial_tool(alias="ide_references", title="Find references", read_only=True, idempotent=True, open_world=False)
 async def references(
     ide: Ide,
     path: FilePath,
@@ -175,7 +175,7 @@ def _places(ide: Ide, spot: Spot, found: list[Location], limit: int) -> PlacesAn
     return PlacesAnswer(**spot.stamped(), result=shown, total=len(found))
 
 
-@recipe(alias="ide_document_symbols", title="Outline", read_only=True, idempotent=True, open_world=False)
+@partial_tool(alias="ide_document_symbols", title="Outline", read_only=True, idempotent=True, open_world=False)
 async def document_symbols(ide: Ide, path: FilePath, window: WindowId = "") -> SymbolsAnswer:
     """List the symbols of one file in their order."""
     found = ide.find(path)

@@ -12,7 +12,7 @@ from clawft.builtin.ide.family import Character, FilePath, Ide, IdeAnswer, Line,
 from clawft.builtin.ide.model import OpenEditor, Position, Range, Selection, Window
 from clawft.builtin.ide.review import PART, REJECT, reviewed
 from clawft.builtin.ide.text import find_anchor, rewritten
-from clawft.builtin.recipe import recipe
+from clawft.builtin.partial_tool import partial_tool
 
 
 class OpenAnswer(IdeAnswer, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class WindowsAnswer(IdeAnswer, frozen=True, kw_only=True):
         return json_text(self.result)
 
 
-@recipe(alias="ide_open_file", title="Open file", destructive=False, idempotent=True, open_world=False)
+@partial_tool(alias="ide_open_file", title="Open file", destructive=False, idempotent=True, open_world=False)
 async def open_file(
     ide: Ide,
     path: FilePath,
@@ -78,7 +78,7 @@ async def open_file(
     return OpenAnswer(**stamped(connection, buffer), path=path)
 
 
-@recipe(alias="ide_selection", title="Selection", read_only=True, idempotent=True, open_world=False)
+@partial_tool(alias="ide_selection", title="Selection", read_only=True, idempotent=True, open_world=False)
 async def selection(ide: Ide, window: WindowId = "") -> SelectionAnswer:
     """Say which file the person has before them, and what they have selected in it."""
     connection = await ide.route(None, window, screen=True)
@@ -102,7 +102,7 @@ def _is_reachable(ide: Ide, path: str) -> bool:
     return bool(paths.beneath(ide.hub.roots(), [path]))
 
 
-@recipe(alias="ide_open_editors", title="Open editors", read_only=True, idempotent=True, open_world=False)
+@partial_tool(alias="ide_open_editors", title="Open editors", read_only=True, idempotent=True, open_world=False)
 async def open_editors(ide: Ide, window: WindowId = "") -> EditorsAnswer:
     """List the files that are open in the editor, and which of them are not saved."""
     connection = await ide.route(None, window)
@@ -115,7 +115,7 @@ async def editors_within_reach(ide: Ide, connection: IdeConnection) -> list[Open
     return [msgspec.structs.replace(each, path=ide.shown(each.path)) for each in known if _is_reachable(ide, each.path)]
 
 
-@recipe(alias="ide_show_diff", title="Show a diff", open_world=False)
+@partial_tool(alias="ide_show_diff", title="Show a diff", open_world=False)
 async def show_diff(
     ide: Ide,
     path: FilePath,
@@ -138,7 +138,7 @@ async def show_diff(
     return ReviewAnswer(**stamped(connection, buffer), path=ide.shown(found), outcome=judged.outcome, applied=True)
 
 
-@recipe(alias="ide_windows", title="Editor windows", read_only=True, idempotent=True, open_world=False)
+@partial_tool(alias="ide_windows", title="Editor windows", read_only=True, idempotent=True, open_world=False)
 async def windows(ide: Ide) -> WindowsAnswer:
     """List the editor windows that are connected, and the language servers that answer where there is none."""
     await ide.hub.look_around()

@@ -8,9 +8,9 @@ from clawft.builtin.ide.family import Ide
 from clawft.builtin.ide.hub import IdeHub
 from clawft.builtin.ide.look import definition, diagnostics, document_symbols, hover, references, symbols
 from clawft.builtin.ide.screen import open_editors, open_file, selection, show_diff, windows
-from clawft.builtin.recipe import Recipe
+from clawft.builtin.partial_tool import PartialTool
 
-RECIPES: tuple[Recipe, ...] = (
+PARTIAL_TOOLS: tuple[PartialTool, ...] = (
     open_file,
     edit,
     diagnostics,
@@ -32,4 +32,4 @@ RECIPES: tuple[Recipe, ...] = (
 
 def ide_tools(hub: IdeHub) -> tuple[Callable[..., Any], ...]:
     """The tools, bound to this hub."""
-    return tuple(each.tool(lambda name, ctx: Ide(name, hub, ctx)) for each in RECIPES)
+    return tuple(each.tool(lambda name, ctx: Ide(name, hub, ctx)) for each in PARTIAL_TOOLS)

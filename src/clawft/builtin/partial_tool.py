@@ -34,7 +34,7 @@ class ToolWords(TypedDict, total=False):
     open_world: bool
 
 
-class Recipe(Struct, frozen=True):
+class PartialTool(Struct, frozen=True):
     """A tool function whose first parameter, a `Git` or an `Ide`, is still to be filled in by `tool`."""
 
     function: Callable[..., Awaitable[ResultWithText]]
@@ -59,9 +59,9 @@ class Recipe(Struct, frozen=True):
         return run
 
 
-def recipe(**words: Unpack[ToolWords]) -> Callable[[Callable[..., Awaitable[ResultWithText]]], Recipe]:
+def partial_tool(**words: Unpack[ToolWords]) -> Callable[[Callable[..., Awaitable[ResultWithText]]], PartialTool]:
     """Decorate `async def status(git: Git, repo_path: str, …) -> StatusResult`, to be made a tool by its family."""
-    return lambda function: Recipe(function, words)
+    return lambda function: PartialTool(function, words)
 
 
 def reply(result: ResultWithText) -> Reply:
