@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.auth import sealed
+from clawft.auth import encryption
 from clawft.auth.tokens import Login, OAuthClient, TokenSet
 from clawft.auth.vault import Vault, kept_secret, store_secret
 from clawft.errors import InvalidConfig
@@ -30,7 +30,7 @@ def chest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", BACKEND)
     monkeypatch.setenv("CHEST", str(file))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setattr("clawft.auth.sealed._keys", {})
+    monkeypatch.setattr("clawft.auth.encryption._keys", {})
     import keyring.core
 
     keyring.core.init_backend()
@@ -92,7 +92,7 @@ async def test_a_logout_takes_the_secret_of_the_client_out_of_the_keyring_and_no
     vault.write(
         "mine", Login(TOKEN, client=OAuthClient("me", store_secret(vault, CLIENT_SECRET), "client_secret_post"))
     )
-    vault.write("own", Login(TOKEN, client=OAuthClient("me", f"secret://keyring/clawft/{sealed.KEY_NAME}")))
+    vault.write("own", Login(TOKEN, client=OAuthClient("me", f"secret://keyring/clawft/{encryption.KEY_NAME}")))
     assert CLIENT_SECRET in chest.read_text()
     for name in ("mine", "own"):
         assert await weft_says(home, "auth", "logout", name) == (0, f"logged out: {name}\n")
@@ -145,7 +145,7 @@ async def test_a_key_that_is_gone_or_another_is_told(home: Path, vault: Vault, c
     chest.unlink()
     code, said = await weft_says(home, "auth", "status")
     assert (code, "their key is not in the keyring" in said) == (1, True)
-    sealed.make_key()
+    encryption.make_key()
     code, said = await weft_says(home, "auth", "status")
     assert (code, "sealed with another key" in said) == (1, True)
     assert await weft_says(home, "auth", "logout", "mine") == (0, "logged out: mine\n")
@@ -164,7 +164,7 @@ async def test_a_sealed_login_cannot_be_put_in_anothers_place(home: Path, vault:
 async def test_a_reference_to_the_keyring_is_resolved_and_a_locked_one_is_a_clear_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sealed.keep("github", CANARY)
+    encryption.keep("github", CANARY)
     assert resolve("secret://keyring/clawft/github") == CANARY
     with pytest.raises(InvalidConfig, match="secret://keyring/clawft/nothing is not there"):
         resolve("secret://keyring/clawft/nothing")

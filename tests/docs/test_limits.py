@@ -22,9 +22,9 @@ _BOUND = re.compile(r"MAX_\w+|[A-Z]\w*_(SECONDS|BYTES|MS|S|CHARS|LIMIT)")
 
 NO_BOUNDS = {
     "clawft.gateway.core.KEY_BYTES": "the size of a key",
-    "clawft.auth.sealed.KEY_BYTES": "the size of a key",
+    "clawft.auth.encryption.KEY_BYTES": "the size of a key",
     "clawft.gateway.questions.NONCE_BYTES": "the size of a name that nothing else has",
-    "clawft.auth.sealed.NONCE_BYTES": "the size of a nonce",
+    "clawft.auth.encryption.NONCE_BYTES": "the size of a nonce",
     "clawft.delegate.flow.POLL_SECONDS": "how often to ask",
     "clawft.link.lines.PIPE_BYTES": "a wish to the system, to save wake-ups",
     "clawft.link.lines.PIECEWISE_BYTES": "which of two ways to write is faster",

@@ -13,7 +13,7 @@
 | who we are to a provider, and where it is | `config`, `presets` |
 | whose an address is, and where a token may go | `site`, `token_hosts` |
 | a word to it | `web`; `endpoint` for tokens, `pkce` for the secrets of one request, `revoke` for the end |
-| what is kept | `tokens`, in the `vault`: plain or `sealed`, and from one to the other by `login_storage` |
+| what is kept | `tokens`, in the `vault`: plain, or under `encryption`, and from one to the other by `login_storage` |
 | renewal | `renewal`, which starts `renewal_process`; `background_renewal` while a token is still valid |
 
 To add a service that everybody uses: a row in `presets.PRESETS`.

@@ -1,4 +1,4 @@
-"""Logins that nobody can read who has only the disk: files as before, sealed with a key that lies in the keyring.
+"""Encrypts the files of logins with a key of the keyring, so that nobody can read them who has only the disk.
 
 The files stay, because a file can be replaced whole, locked across processes and be as long as tokens are; a keyring
 promises none of that. It holds one key, and the client secrets that were given to us in clear. Needs the extra
@@ -22,7 +22,7 @@ KEY_NAME = "tokens"
 KEY_BYTES = 32
 NONCE_BYTES = 12
 MARK = ".keyring"
-"""Stands in the folder of the token store whose logins are sealed."""
+"""Stands in the folder of the token store whose logins are encrypted."""
 DEPTH = 3
 """Folders to look up through for the mark: those of servers and of people lie below the marked one."""
 
@@ -31,27 +31,27 @@ _keys: dict[str, bytes] = {}
 
 
 def is_marked(folder: Path) -> bool:
-    """Are logins in this folder sealed when they are written?"""
+    """Whether logins in this folder are encrypted when they are written."""
     return any((above / MARK).exists() for above in (folder, *folder.parents)[:DEPTH])
 
 
-def is_sealed(data: bytes) -> bool:
+def is_encrypted(data: bytes) -> bool:
     return data.startswith(HEAD)
 
 
-def seal(data: bytes, label: str) -> bytes:
-    """Sealed for this label: under another one it cannot be opened."""
+def encrypt(data: bytes, label: str) -> bytes:
+    """Encrypt for this label: under another one the data cannot be decrypted."""
     with _usable():
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # only for those who seal
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # only where logins are encrypted
 
         nonce = os.urandom(NONCE_BYTES)
         return HEAD + nonce + AESGCM(_key()).encrypt(nonce, data, label.encode())
 
 
-def unseal(data: bytes, label: str) -> bytes:
+def decrypt(data: bytes, label: str) -> bytes:
     """Raises ExecutionFailed if the key is not there, or is another one."""
     with _usable():
-        from cryptography.exceptions import InvalidTag  # only for those who seal
+        from cryptography.exceptions import InvalidTag  # only where logins are encrypted
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         body = data[len(HEAD) :]

@@ -1,4 +1,4 @@
-"""From one way of keeping logins to the other: as plain private files, or sealed with a key of the keyring. And away.
+"""Changes how logins are kept, as plain private files or encrypted with a key of the keyring, and deletes them all.
 
 What is written meanwhile already takes the new form; what is read is understood in both. So whoever is interrupted says
 it again, and loses nothing.
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from clawft.auth import sealed
+from clawft.auth import encryption
 from clawft.auth.tokens import Login
 from clawft.auth.vault import SECRETS, WRITE_LOCK, Vault, delete_secret, store_secret
 from clawft.store.home import locked, private_dir, write_private
@@ -19,12 +19,15 @@ from clawft.store.secrets import SCHEME, resolve
 
 
 def keep_in_keyring(root: Vault) -> int:
-    """How many names have logins, all sealed now. Raises ExecutionFailed before anything is touched if it cannot."""
+    """Encrypt all logins; returns how many names have some.
+
+    Raises ExecutionFailed, before anything is touched, if there is no key.
+    """
     private_dir(root.folder, sync=True)
     with locked(root.folder / ".store.lock"):
-        sealed.make_key()
+        encryption.make_key()
         with locked(root.folder / WRITE_LOCK):
-            write_private(root.folder / sealed.MARK, b"")
+            write_private(root.folder / encryption.MARK, b"")
         return _rewrite(root)
 
 
@@ -32,7 +35,7 @@ def keep_in_files(root: Vault) -> int:
     if not root.folder.is_dir():
         return 0
     with locked(root.folder / ".store.lock"):
-        (root.folder / sealed.MARK).unlink(missing_ok=True)
+        (root.folder / encryption.MARK).unlink(missing_ok=True)
         return _rewrite(root)
 
 
@@ -55,7 +58,7 @@ def _rewrite(root: Vault) -> int:
         for name in vault.names():
             vault.rewrite(name, lambda login, vault=vault: _moved(login, vault))
             count += 1
-        if sealed.is_marked(root.folder):
+        if encryption.is_marked(root.folder):
             for left in (vault.folder / SECRETS).glob("*.secret"):  # in the keyring now, and named as there
                 left.unlink()
     return count
@@ -70,7 +73,9 @@ def _all(folder: Path) -> Iterator[Vault]:
 def _moved(login: Login, vault: Vault) -> Login:
     """With its client secret where the new form has it, if that is with us."""
     secret = login.client.secret
-    ours = secret.startswith((f"{SCHEME}file/{str(vault.folder).lstrip('/')}/", f"{SCHEME}keyring/{sealed.SERVICE}/"))
+    ours = secret.startswith(
+        (f"{SCHEME}file/{str(vault.folder).lstrip('/')}/", f"{SCHEME}keyring/{encryption.SERVICE}/")
+    )
     if not ours:
         return login
     client = msgspec.structs.replace(login.client, secret=store_secret(vault, resolve(secret)))

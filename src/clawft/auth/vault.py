@@ -5,7 +5,7 @@
     tokens/secrets/3f….secret     client secrets that were given in clear; logins name them by reference
 
 A file holds several logins if they differ in issuer, client, account or resource; the newest comes first. With
-`weft auth store keyring` files are sealed, see `auth/sealed.py`.
+`weft auth store keyring` files are sealed, see `encryption`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import BinaryIO
 import msgspec
 from msgspec import Struct
 
-from clawft.auth import sealed
+from clawft.auth import encryption
 from clawft.auth.tokens import Login, TokenSet
 from clawft.errors import ExecutionFailed, InvalidArguments, LoginFailed
 from clawft.store.home import home, locked, private_dir, read_plain, sweep, write_all, write_private
@@ -105,7 +105,7 @@ class Vault:
         return self.folder / f"{check_name(name)}.json"
 
     def _label(self, name: str) -> str:
-        """What a sealed login is bound to: put in another's place it cannot be opened."""
+        """The label that an encrypted login is bound to: under the name of another login it cannot be decrypted."""
         return f"{self.folder.name}/{name}"
 
     def lock(self, name: str) -> Path:
@@ -121,7 +121,9 @@ class Vault:
         except OSError as failed:
             raise ExecutionFailed(f"{path} cannot be read: {failed.strerror}", hint="is it a file of yours?") from None
         try:
-            logins = _file.decode(sealed.unseal(data, self._label(name)) if sealed.is_sealed(data) else data).logins
+            logins = _file.decode(
+                encryption.decrypt(data, self._label(name)) if encryption.is_encrypted(data) else data
+            ).logins
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise ExecutionFailed(f"{path} is damaged", hint=f"weft auth logout {name}, then log in again") from None
         for login in logins:
@@ -160,7 +162,9 @@ class Vault:
         with locked(self.folder / WRITE_LOCK):
             sweep(self.folder)  # what was left behind holds tokens
             data = msgspec.json.encode(_File(change(self.read(name))))
-            write_private(path, sealed.seal(data, self._label(name)) if sealed.is_marked(self.folder) else data)
+            write_private(
+                path, encryption.encrypt(data, self._label(name)) if encryption.is_marked(self.folder) else data
+            )
 
     def _delete(self, name: str) -> None:
         path = self.path(name)
@@ -180,9 +184,9 @@ def store_secret(vault: Vault, secret: str) -> str:
     if not secret:
         return ""
     name = hashlib.sha256(secret.encode()).hexdigest()[:32]
-    if sealed.is_marked(vault.folder):
-        sealed.keep(name, secret)
-        return f"{SCHEME}keyring/{sealed.SERVICE}/{name}"
+    if encryption.is_marked(vault.folder):
+        encryption.keep(name, secret)
+        return f"{SCHEME}keyring/{encryption.SERVICE}/{name}"
     path = private_dir(vault.folder / SECRETS, sync=True) / f"{name}.secret"
     write_private(path, secret.encode())
     return f"{SCHEME}file/{str(path).lstrip('/')}"
@@ -193,5 +197,5 @@ def delete_secret(vault: Vault, reference: str) -> None:
     place, _, name = reference.rpartition("/")
     if place == f"{SCHEME}file/{str(vault.folder / SECRETS).lstrip('/')}":
         (vault.folder / SECRETS / name).unlink(missing_ok=True)
-    elif place == f"{SCHEME}keyring/{sealed.SERVICE}" and _STORED_NAME.fullmatch(name):
-        sealed.drop(name)
+    elif place == f"{SCHEME}keyring/{encryption.SERVICE}" and _STORED_NAME.fullmatch(name):
+        encryption.drop(name)

@@ -21,7 +21,7 @@ from clawft.store.home import held
 def run(options: Options) -> int:
     try:
         where, logins = find(options.name)
-    except ExecutionFailed:  # damaged, or sealed with a key that is lost: it can still be forgotten
+    except ExecutionFailed:  # damaged, or encrypted with a key that is lost: it can still be forgotten
         where, logins = holder(options.name), []
     begin_loop(asyncio.run, _forget(where, options.name, logins))
     ask_to_reconnect(home_folder(), options.name)

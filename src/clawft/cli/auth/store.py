@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clawft.auth import login_storage, sealed
+from clawft.auth import encryption, login_storage
 from clawft.cli.auth.logins import vault
 from clawft.cli.parser import Options
 
@@ -10,7 +10,7 @@ from clawft.cli.parser import Options
 def run(options: Options) -> int:
     own = vault()
     if options.form is None:
-        print("keyring" if sealed.is_marked(own.folder) else "file")
+        print("keyring" if encryption.is_marked(own.folder) else "file")
         return 0
     change = login_storage.keep_in_keyring if options.form == "keyring" else login_storage.keep_in_files
     count = change(own)
