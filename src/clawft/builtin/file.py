@@ -11,11 +11,11 @@ from typing import Annotated, BinaryIO, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
+from clawft.builtin.autorun_refusal import refuse_autorun
 from clawft.builtin.confine import ConfinedPath, check_regular, confined, open_file, real_path
 from clawft.builtin.file_names import escaped_name
 from clawft.builtin.search import Matches, Query, search_tree
 from clawft.builtin.spelled import MARK, restored
-from clawft.builtin.steering import refuse_steering
 from clawft.builtin.tree import is_too_deep, walk_tree
 from clawft.errors import ExecutionFailed, quoted
 from clawft.link.share.fair_threads import FairThreads
@@ -106,9 +106,9 @@ def write(
 
     Readers see the old or the new text, never half of it. What reading shows as ⟨U+FEFF⟩ is put back as that character.
     """
-    refuse_steering("write", path)
+    refuse_autorun("write", path)
     with _confined(ctx, path, "write", create=create_dirs, missing="create_dirs makes the folders") as found:
-        refuse_steering("write", found.relative)  # where a symlink leads
+        refuse_autorun("write", found.relative)  # where a symlink leads
         text, count = (content, 0) if MARK not in content else restored(content, _text_before(found))
         data = text.encode()
         replace_file(found, data)

@@ -17,7 +17,7 @@ from clawft.config.places import expanded
 from clawft.config.secrecy import has_password
 from clawft.errors import InvalidConfig
 from clawft.policy.globs import MAX_HOSTILE_GLOB
-from clawft.sandbox.bounds import DECIDING, is_within
+from clawft.sandbox.bounds import AUTORUN_FILES, is_within
 from clawft.store.document import KeyPath
 from clawft.store.secrets import SCHEME, wrong_with_references
 from clawft.upstream.spec import SandboxTable, Trust, UpstreamSpec
@@ -211,8 +211,8 @@ def _opens(sandbox: str | SandboxTable) -> str:
     outside = [
         path for path in (*sandbox.read, *sandbox.write) if path.startswith(("/", "~")) or ".." in path.split("/")
     ]
-    deciding = [path for path in sandbox.write if any(is_within(os.path.normpath(path), each) for each in DECIDING)]
-    opened = (*outside, *deciding)
+    autorun = [path for path in sandbox.write if any(is_within(os.path.normpath(path), each) for each in AUTORUN_FILES)]
+    opened = (*outside, *autorun)
     return f"open {opened[0]!r} to its own servers" if opened else ""
 
 

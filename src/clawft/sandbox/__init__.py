@@ -3,7 +3,7 @@
 | what | where |
 |---|---|
 | what a child may touch | `bounds`, with `home_places` and where its `program` lies; `settled_rules` for this disk |
-| what of a workspace nobody but a person writes | `deciding`; what of it lies further down: `deciding_below` |
+| what of a workspace nobody but a person writes | `autorun_files`; what of it lies further down: `autorun_search` |
 | what holds it | `probe` finds the means, `means` remembers them: `bwrap` or `landlock`, `seccomp`, `split_folder` |
 | a command to start | `cell` puts both together, with its `pipes` and a `temporary` folder |
 | secrets that lie outside of its home folder | `account_secrets` |

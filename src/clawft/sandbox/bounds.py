@@ -37,7 +37,7 @@ MOVED = (
 ).split()
 """Environment variables that name other places of secrets than the usual ones."""
 
-DECIDING = (
+AUTORUN_FILES = (
     ".git/hooks .git/config .git/config.worktree .git/commondir .clawft .mcp.json .husky .vscode/tasks.json "
     ".vscode/settings.json .vscode/launch.json .vscode/mcp.json .cursor/mcp.json .cursor/hooks.json "
     ".claude/settings.json .claude/settings.local.json .claude/hooks .gemini/settings.json .codex/config.toml "
@@ -95,7 +95,7 @@ class FoldersAround(Struct, frozen=True):
     """Folders the program lies in."""
     named: tuple[str, ...] = ()
     """Folders named on the command line, to work on."""
-    kept: tuple[str, ...] = tuple(DECIDING)
+    kept: tuple[str, ...] = tuple(AUTORUN_FILES)
     """Names in the workspace that the child may only read."""
     secrets: tuple[str, ...] = SECRETS
     """Names of secrets below the home folder; only existing ones, where the disk was looked at."""
@@ -163,7 +163,7 @@ def _work(around: FoldersAround) -> tuple[str, ...]:
     """The workspace and what the command line names, without a whole home folder, secrets, and folders of the system or
     of what decides about later runs.
     """
-    kept = frozenset((*SYSTEM, *_secrets(around), *_deciding(around)))
+    kept = frozenset((*SYSTEM, *_secrets(around), *_autorun_files(around)))
     folders = (around.workspace, around.cwd, *around.named)
     free = (folder for folder in folders if kept.isdisjoint((folder, *_above(folder))))
     return tuple(folder for folder in free if may_be_opened(folder, around.home))
@@ -175,7 +175,7 @@ def _named(around: FoldersAround) -> tuple[str, ...]:
     return tuple(folder for folder in around.named if secrets.isdisjoint((folder, *_above(folder))))
 
 
-def _deciding(around: FoldersAround) -> tuple[str, ...]:
+def _autorun_files(around: FoldersAround) -> tuple[str, ...]:
     return tuple(f"{around.workspace}/{name}" for name in around.kept)
 
 
@@ -202,11 +202,11 @@ def _rules(
     access: dict[str, PathAccess] = {"/": "read", **dict.fromkeys(_staying(around), "stay")}
     access.update(dict.fromkeys((RUNNING, *hidden), "hide"))
     access.update(dict.fromkeys(TEMPORARY, "empty"))
-    access.update(dict.fromkeys((*NAME_LOOKUP, *around.program, *_cwd(around), *_deciding(around)), "read"))
+    access.update(dict.fromkeys((*NAME_LOOKUP, *around.program, *_cwd(around), *_autorun_files(around)), "read"))
     access.update(dict.fromkeys(_secrets(around), "hide"))
     access.update(dict.fromkeys(read, "read"))
     access.update(dict.fromkeys((*write, around.own), "write"))
-    taken_back, asked = frozenset(_deciding(around)), frozenset(read)
+    taken_back, asked = frozenset(_autorun_files(around)), frozenset(read)
     rules: dict[str, PathAccess] = {}
     for path in sorted(filter(None, access), key=by_depth):
         here, outer = access[path], around_it(path, rules)

@@ -11,8 +11,9 @@ from pathlib import Path
 import msgspec
 
 from clawft.sandbox.account_secrets import secrets_of_account, secrets_of_system
+from clawft.sandbox.autorun_search import autorun_files_below
 from clawft.sandbox.bounds import (
-    DECIDING,
+    AUTORUN_FILES,
     MOVED,
     SECRETS,
     FoldersAround,
@@ -22,7 +23,6 @@ from clawft.sandbox.bounds import (
     may_be_opened,
 )
 from clawft.sandbox.cell import OPENING, Cell
-from clawft.sandbox.deciding_below import deciding_below
 from clawft.sandbox.home_places import is_shared, runs_later
 from clawft.sandbox.means import means
 from clawft.sandbox.program import folders_of, leads_out
@@ -66,7 +66,7 @@ class Cells:
             own=os.path.realpath(self._own(spec)) if spec.sandbox != "off" else "",
             program=program,
             named=named,
-            kept=(*DECIDING, *self._kept_below(spec, cwd)),
+            kept=(*AUTORUN_FILES, *self._kept_below(spec, cwd)),
             secrets=present_in(home, SECRETS),
             moved=(*_moved(spec), *secrets_of_account(home)),
             of_system=secrets_of_system(),
@@ -75,7 +75,7 @@ class Cells:
     def _kept_below(self, spec: UpstreamSpec, cwd: str) -> tuple[str, ...]:
         """Where it sees the workspace, as all do but those with a table who work elsewhere."""
         sees = not isinstance(spec.sandbox, SandboxTable) or is_within(self._workspace, cwd)
-        return deciding_below(self._workspace) if sees and may_be_opened(self._workspace, self._home) else ()
+        return autorun_files_below(self._workspace) if sees and may_be_opened(self._workspace, self._home) else ()
 
     def _may_name(self, path: str) -> bool:
         """A variable says where something is, and seldom that it is to be worked on: `XDG_CONFIG_HOME` is one."""

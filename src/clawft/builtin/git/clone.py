@@ -7,6 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from clawft.builtin.autorun_refusal import refuse_autorun_folder
 from clawft.builtin.confine import confined, resolve
 from clawft.builtin.git import words
 from clawft.builtin.git.address import RemoteAddress, check_address, read_address
@@ -21,7 +22,6 @@ from clawft.builtin.git.repository_paths import check_contents, current_user, fi
 from clawft.builtin.git.run import RunPurpose, run
 from clawft.builtin.git.settings import DRAFT
 from clawft.builtin.partial_tool import partial_tool
-from clawft.builtin.steering import refuse_steering_folder
 from clawft.errors import ExecutionFailed
 from clawft.provider.manifest import check_path, places
 
@@ -117,13 +117,13 @@ def target_of(git: Git, path: str, name: str = "target_path") -> Path:
         pass  # a folder on the way is missing, and will be made
     workspace = git.ctx.workspace.resolve()
     target = Path(os.path.realpath(workspace / words.path(git.tool, name, words.word(git.tool, name, path))))
-    refuse_steering_folder(git.tool, os.path.relpath(target, workspace))
+    refuse_autorun_folder(git.tool, os.path.relpath(target, workspace))
     return target
 
 
 def _put(git: Git, draft: Path, path: str) -> str:
     with confined(git.ctx.workspace, path, git.tool, create=True) as found:
-        refuse_steering_folder(git.tool, found.relative)
+        refuse_autorun_folder(git.tool, found.relative)
         os.rename(draft, found.name, dst_dir_fd=found.folder)
         return found.relative
 

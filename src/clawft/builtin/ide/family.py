@@ -8,13 +8,13 @@ from typing import Annotated, Any, TypedDict, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+from clawft.builtin.autorun_refusal import refuse_autorun
 from clawft.builtin.ide import paths
 from clawft.builtin.ide.connection import IdeConnection
 from clawft.builtin.ide.hub import IdeHub
 from clawft.builtin.ide.model import Buffer, Diagnostic, DiagnosticSeverity, Position, Problems, Range, SymbolInfo
 from clawft.builtin.ide.paths import TOOL
 from clawft.builtin.ide.text import find_anchor
-from clawft.builtin.steering import refuse_steering
 from clawft.errors import IdeFailed, IdeTimeout, InvalidArguments
 from clawft.provider.context import ToolContext
 from clawft.provider.manifest import Manifest, Permissions
@@ -143,12 +143,12 @@ class Ide:
     def find_writable(self, path: str) -> str:
         """The path of a file that the agent may change: not one that decides which programs run."""
         found = self.find(path)
-        refuse_steering(TOOL, self.shown(found))
+        refuse_autorun(TOOL, self.shown(found))
         return found
 
     def check_change(self, path: str) -> None:
         """Refuse a change of an editor to a file that decides which programs run. The file may be missing."""
-        refuse_steering(TOOL, self.shown(paths.find_new(self.hub.roots(), path)))
+        refuse_autorun(TOOL, self.shown(paths.find_new(self.hub.roots(), path)))
 
     async def ask(self, connection: IdeConnection, work: Awaitable[T], extra_ms: int = 0) -> T:
         """Await the answer, within the time such an operation may take."""

@@ -1,8 +1,8 @@
 """Recognises workspace files that decide which programs run later, outside of any sandbox: people write those."""
 
-from clawft.sandbox.bounds import DECIDING
+from clawft.sandbox.bounds import AUTORUN_FILES
 
-NEVER_WRITTEN = tuple(name.lower() for name in (".git", *DECIDING))
+NEVER_WRITTEN = tuple(name.lower() for name in (".git", *AUTORUN_FILES))
 """Names our file tools never write, with all of `.git`: only git writes there, and it runs more than these."""
 
 _ENDINGS = (".code-workspace",)
@@ -11,16 +11,16 @@ _FOLDERS = {name[:at] for name in NEVER_WRITTEN for at, letter in enumerate(name
 """Folders that have such a name in them."""
 
 
-def decides(path: str) -> bool:
+def is_autorun(path: str) -> bool:
     """Whether a path is such a file, or in such a folder; in any folder, as each may be opened as a workspace."""
     text = _folded(path)
     return text.rstrip("/").endswith(_ENDINGS) or any(f"/{name}/" in text for name in NEVER_WRITTEN)
 
 
-def may_bring_deciding(folder: str) -> bool:
+def may_bring_autorun(folder: str) -> bool:
     """Whether contents that somebody else chooses for this folder could include such files."""
     text = _folded(folder)
-    return decides(folder) or any(text.endswith(f"/{name}/") for name in _FOLDERS)
+    return is_autorun(folder) or any(text.endswith(f"/{name}/") for name in _FOLDERS)
 
 
 def _folded(path: str) -> str:

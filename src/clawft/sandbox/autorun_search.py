@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from clawft.sandbox.bounds import DECIDING
+from clawft.sandbox.bounds import AUTORUN_FILES
 from clawft.sandbox.settled_rules import present_in
 
 MAX_FOLDERS = 256
@@ -23,7 +23,7 @@ _NO_SUBMODULES = frozenset({"hooks", "info", "lfs", "logs", "objects", "refs"})
 """Folders with many others in them that git has in each repository."""
 
 
-def deciding_below(workspace: str) -> tuple[str, ...]:
+def autorun_files_below(workspace: str) -> tuple[str, ...]:
     """Their paths below the workspace. Links are not followed."""
     return tuple(islice(_found(workspace), MAX_HELD))
 
@@ -31,7 +31,7 @@ def deciding_below(workspace: str) -> tuple[str, ...]:
 def _found(workspace: str) -> Iterator[str]:
     yield from _present(workspace, _submodules(workspace), _IN_SUBMODULE)
     yield from _present(workspace, _inside(workspace, ".git/worktrees"), ("config.worktree",))
-    yield from _present(workspace, _folders(workspace), DECIDING)
+    yield from _present(workspace, _folders(workspace), AUTORUN_FILES)
 
 
 def _present(workspace: str, folders: Iterable[str], names: Iterable[str]) -> Iterator[str]:
