@@ -256,8 +256,14 @@ class LinkError(ClawftError):
 
 
 class LinkClosed(LinkError):
+    """`is_garbled`: what came cannot be read, and so is the peer's fault and not that of the way there."""
+
     without_response = False
     """The connection was closed before any part of an answer came."""
+
+    def __init__(self, message: str, *, hint: str = "", is_garbled: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.is_garbled = is_garbled
 
 
 class SpawnFailed(LinkError):

@@ -6,7 +6,7 @@ import gc
 import gzip
 import json
 import zlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from clawft.upstream.ways import ways_to
 from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
 from tests.nesting import TOO_DEEP, nested
 from tests.requirements import requirement
+from tests.servers import raw_site
 from tests.servers.web import Asked, Respond, Web, serve
 from tests.upstream.support import until
 
@@ -887,7 +888,7 @@ async def test_what_follows_the_end_of_a_packed_event_stream_is_not_kept() -> No
 
 
 @requirement("LINK-13")
-async def test_an_event_stream_that_is_not_packed_as_it_says_ends_there() -> None:
+async def test_an_event_stream_that_is_not_packed_as_it_says_is_told_as_that() -> None:
     async def respond(asked: Asked) -> web.StreamResponse:
         if asked.about != "ping":
             return web.Response(status=202)
@@ -897,5 +898,57 @@ async def test_an_event_stream_that_is_not_packed_as_it_says_ends_there() -> Non
         return stream.response
 
     async with linked(respond) as (link, *_):
-        with pytest.raises(LinkClosed, match="without an answer"):
+        with pytest.raises(LinkClosed, match="broke off: it is not packed as it says"):
             await link.request(PING)
+
+
+JSON_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+GARBLED = {
+    "no HTTP": (b"SSH-2.0-OpenSSH_9.2\r\n", b""),
+    "no gzip": (JSON_HEAD + b"Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\n", b"zzzz"),
+    "no x-gzip": (JSON_HEAD + b"Content-Encoding: x-gzip\r\nContent-Length: 4\r\n\r\n", b"zzzz"),
+    "no gzip in a stream": (STREAM_HEAD + b"Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\n", b"zzzz"),
+    "no chunk": (JSON_HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"zz\r\n"),
+    "no chunk in a stream": (STREAM_HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"zz\r\n"),
+    "heads without end": (b"", b"HTTP/1.1 103 Early\r\nLink: x\r\n\r\n" * 1_000),
+    "framing without end": (JSON_HEAD + b"Transfer-Encoding: chunked\r\n\r\n1;", b"x" * 2_000_000),
+}
+BROKEN_OFF = {
+    "nothing": (b"", b""),
+    "half a body": (JSON_HEAD + b"Content-Length: 400\r\n\r\n", b"{"),
+    "half a chunk": (JSON_HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"400\r\n{"),
+    "half a stream": (STREAM_HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"400\r\n: x"),
+}
+
+
+async def faults_after(head: bytes, body: bytes) -> Mapping[str, int]:
+    """Of a server with this answer, which closes the connection behind it."""
+
+    async def vice(asked: raw_site.Asked) -> None:
+        await asked.write(head)
+        await asyncio.sleep(0)  # so that they come in two pieces
+        await asked.write(body)
+        asked.close()
+
+    async with asyncio.timeout(PATIENCE_S), raw_site.raw_site(vice) as site:
+        link, listener = HttpLink(site.url), Listener()
+        await link.open(listener.incoming, listener.lost.append)
+        try:
+            with pytest.raises(LinkClosed):
+                await link.request(OutgoingRequest("tools/call", b"{}"))
+            return link.faults.in_words()
+        finally:
+            await link.close()
+
+
+@requirement("MGR-19", "LINK-13", "QUAL-03")
+@pytest.mark.parametrize("case", GARBLED)
+async def test_an_answer_that_nobody_can_read_is_counted(case: str) -> None:
+    assert await faults_after(*GARBLED[case]) == {"messages that cannot be read": 1}
+
+
+@requirement("MGR-19")
+@pytest.mark.parametrize("case", BROKEN_OFF)
+async def test_one_that_breaks_off_may_be_nobodys_fault(case: str) -> None:
+    assert await faults_after(*BROKEN_OFF[case]) == {}

@@ -38,6 +38,19 @@ _UNSENT = "Can not write request body"
 _CODING = "Can not decode content-encoding:"
 
 
+class GarbledBody(aiohttp.ClientPayloadError):
+    """The body of an answer that is not what its head says."""
+
+
+class EndlessAnswer(aiohttp.ServerDisconnectedError):
+    """So much came around an answer that we closed the connection."""
+
+
+def is_garbled(error: BaseException) -> bool:
+    """Was something sent that nobody can read, where a connection that breaks off may be nobody's fault?"""
+    return is_no_http(error) or isinstance(error, GarbledBody | EndlessAnswer) or _CODING in str(error)
+
+
 def is_no_http(error: BaseException) -> bool:
     """It was reached, and has answered with something else; the library calls that a bad request, with status 400."""
     return isinstance(error, NO_HTTP) and not isinstance(error, aiohttp.ClientHttpProxyError)

@@ -11,7 +11,7 @@ from aiohttp import ClientPayloadError, ServerDisconnectedError, TCPConnector
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
 
-from clawft.link.http_out.connect_failure import reason
+from clawft.link.http_out.connect_failure import EndlessAnswer, GarbledBody, reason
 from clawft.link.http_out.keep_alive import LONGEST_SECONDS, SOON_SECONDS, KeepAlive
 from clawft.link.share.read_throttle import UNSOLICITED_SHARE
 from clawft.link.share.unread_output import SlowReader
@@ -189,22 +189,25 @@ class BoundedConnection(ResponseHandler):
     def _cut_off(self, why: str) -> None:
         if self.transport is not None:
             self.transport.abort()
-        self.set_exception(ServerDisconnectedError(why))
+        self.set_exception(EndlessAnswer(why))
 
     def set_exception(self, exc: Any, exc_cause: Any = None) -> None:
         super().set_exception(exc, exc_cause or exc)
-        self._break_off(reason(exc) if isinstance(exc, HttpProcessingError) else str(exc))
+        if isinstance(exc, HttpProcessingError | EndlessAnswer):
+            self._break_off(GarbledBody(reason(exc)))
+        else:
+            self._break_off(ClientPayloadError(str(exc)))
 
     def _close_up(self) -> None:
         """End it from our side; drop what came and nobody has read, as it refers to this connection."""
-        self._break_off("we have closed the connection")
+        self._break_off(ClientPayloadError("we have closed the connection"))
         self._buffer.clear()
 
-    def _break_off(self, why: str) -> None:
+    def _break_off(self, why: ClientPayloadError) -> None:
         """Tell whoever reads the body: aiohttp leaves them waiting for ever, also when it is we who close."""
         body = self._payload
         if body is not None and not body.is_eof() and body.exception() is None:
-            body.set_exception(ClientPayloadError(why))
+            body.set_exception(why)
 
 
 def _is_readable(transport: BaseTransport) -> bool:

@@ -32,9 +32,11 @@ async def events_of(
     response: ClientResponse, limit: int, throttle: ReadThrottle, sender: LinkSender, *, skips: bool = False
 ) -> AsyncIterator[SseEvent]:
     """The events of a stream until it ends; one that breaks off simply ends too. Raises MessageTooLong, unless it skips
-    what is too long.
+    what is too long, and what aiohttp raises for what cannot be read.
     """
     import aiohttp  # loaded already: the client exists
+
+    from clawft.link.http_out.connect_failure import is_garbled  # as aiohttp
 
     reader = EventReader(limit, skips=skips)
     with AwaitedTurn(sender, response.close) as turn:
@@ -49,6 +51,8 @@ async def events_of(
                     if _lines_in(piece) > MANY_LINES and (pause := reading.pause_after(len(piece), throttle)):
                         await asyncio.sleep(pause)
         except (aiohttp.ClientError, OSError) as broken:
+            if is_garbled(broken):
+                raise
             log.debug("a stream broke off: %s", broken)
         finally:
             reader.clear()  # what ends badly may be kept by its own traceback

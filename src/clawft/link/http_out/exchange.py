@@ -54,6 +54,7 @@ class ClientExchange:
         """Errors of the library name the whole address; ours do not."""
         from clawft.link.http_out.connect_failure import (  # as aiohttp
             advice,
+            is_garbled,
             is_no_http,
             is_of_proxy,
             reason,
@@ -66,7 +67,8 @@ class ClientExchange:
         what = (
             "sent an answer that is no HTTP" if is_no_http(error) else "broke off" if was_disconnected(error) else what
         )
-        return LinkClosed(f"{shown} {what}: {reason(error).replace(self._url, shown)}", hint=advice(error))
+        told = f"{shown} {what}: {reason(error).replace(self._url, shown)}"
+        return LinkClosed(told, hint=advice(error), is_garbled=is_garbled(error))
 
 
 _PROXY_HINT = "correct `proxy` in the entry of this server, or ask whoever runs the proxy"

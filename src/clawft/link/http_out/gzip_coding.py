@@ -28,17 +28,17 @@ def decompressed(url: str, body: bytes, limit: int) -> bytes:
     try:
         whole = zlib.decompressobj(_GZIP).decompress(body, limit + 1)
     except zlib.error as wrong:
-        raise LinkClosed(f"{url} sent an answer that is not packed as it says: {wrong}") from None
+        raise LinkClosed(f"{url} sent an answer that is not packed as it says: {wrong}", is_garbled=True) from None
     if len(whole) > limit:
         raise too_long(url, limit)
     return whole
 
 
 async def decompressed_parts(response: ClientResponse) -> AsyncIterator[bytes]:
-    """The parts of a stream, decompressed as they come, never much at once. Raises ClientPayloadError."""
+    """The parts of a stream, decompressed as they come, never much at once. Raises GarbledBody."""
     import zlib  # loaded with aiohttp
 
-    from aiohttp import ClientPayloadError  # loaded already: the client exists
+    from clawft.link.http_out.connect_failure import GarbledBody  # as aiohttp
 
     unpacking = zlib.decompressobj(_GZIP)
     async for chunk in response.content.iter_any():
@@ -48,6 +48,6 @@ async def decompressed_parts(response: ClientResponse) -> AsyncIterator[bytes]:
                 yield piece
                 piece = unpacking.decompress(unpacking.unconsumed_tail, READ_AHEAD)
         except zlib.error as wrong:
-            raise ClientPayloadError(f"it is not packed as it says: {wrong}") from None
+            raise GarbledBody(f"it is not packed as it says: {wrong}") from None
         if unpacking.eof:  # which keeps whatever else comes
             return

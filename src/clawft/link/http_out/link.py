@@ -121,6 +121,9 @@ class HttpLink(ClientLink):
         except (SessionLost, NeedsAuth) as gone:
             self._lose(gone)
             raise
+        except LinkClosed as closed:
+            self._received.note_end(closed)
+            raise
         except MessageTooLong as long:
             self._received.long_events += 1
             raise long if long.hint else too_long(self._url, self._limit) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from clawft.errors import WireError
+from clawft.errors import LinkClosed, WireError
 from clawft.link.faults import Faults
 from clawft.link.share.read_throttle import ReadThrottle
 
@@ -28,6 +28,10 @@ class ReceiveState:
     @property
     def faults(self) -> Faults:
         return Faults(self.unasked, self.bad_events, self.long_events, int(self.throttle.paused))
+
+    def note_end(self, closed: LinkClosed) -> None:
+        """A request has ended like this. What could be read as far as that is no message was counted before."""
+        self.bad_events += closed.is_garbled
 
     def note_bad_event(self, wrong: WireError) -> None:
         self.bad_events += 1

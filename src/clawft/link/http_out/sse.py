@@ -83,6 +83,8 @@ class SseLink(ClientLink):
             message = writing.request(id, outgoing.method, outgoing.params)
             return await within(deadline, self._ask(id, message, waiter))
         except BaseException as ended:
+            if isinstance(ended, LinkClosed) and ended is not self._broken:
+                self._received.note_end(ended)
             if self._broken is None and outgoing.method != "initialize":
                 self._aside(writing.cancelled(b"%d" % id, said_beside(ended)))
             raise
@@ -259,6 +261,8 @@ class SseLink(ClientLink):
         if self._broken is not None:
             return
         self._broken = error
+        if isinstance(error, LinkClosed):
+            self._received.note_end(error)
         self._waiting.fail_all(error)
         if self._endpoint.done():
             self._lost(error)
