@@ -3,6 +3,7 @@
 | what | where |
 |---|---|
 | servers that come and go | `server_providers`; each is a `server_provider`, or a `personal_server` for people |
+| what all requests to one of them share | `relayed_server`; an `attempt` to have one answered |
 | calls | `call`, in the bytes of `relay` |
 | questions on the way | `question` |
 | what else a server says meanwhile | `log_messages`, `progress_following`, read by `notices` |
