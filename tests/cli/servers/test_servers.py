@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from clawft.cli.setup.start_servers import servers_of
 from tests.requirements import requirement
 from tests.servers.pipe import call, mcp_server, text_of
+from tests.servers.web import Asked, serve
 from tests.servers.weft import environment
 
 pytestmark = pytest.mark.slow  # processes that take their time
@@ -675,6 +677,18 @@ def test_the_doctor_looks_at_servers_and_starts_none(run: Any, home: Path, works
     assert "sk-abcdefgh" not in said
     assert "/no/such/program is not there" in said
     assert "theirs comes from the workspace" in said
+
+
+@requirement("MGR-19", "LINK-26")
+async def test_a_server_that_wants_a_login_is_tested_with_the_command_that_logs_in(run: Any) -> None:
+    async def locked(asked: Asked) -> web.Response:
+        return web.Response(status=401, headers={"WWW-Authenticate": "Bearer"})
+
+    async with serve(locked) as served:
+        assert run("servers", "add", "docs", served.url).code == 0
+        told = await asyncio.to_thread(run, "servers", "test", "docs")
+    assert told.code == 1
+    assert told.err.endswith(f"weft: docs: {served.url} wants a login\nhint: weft auth login docs\n")
 
 
 @requirement("AGENT-14", "MGR-19")

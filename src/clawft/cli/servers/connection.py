@@ -92,6 +92,9 @@ def outcome(pool: Pool, spec: UpstreamSpec) -> tuple[ServerStatus, dict[str, int
     status, offer = pool.server_status(spec.name), pool.find(spec.name).offer
     if status.status != "connected" or offer is None:
         why = status.error or f"no answer within {TEST_SECONDS:g} s"
+        if status.status == "needs-auth" and why.endswith(")"):  # it ends with the command that logs in
+            why, _, login = why.removesuffix(")").rpartition(" (")
+            raise NotConnected(f"{spec.name}: {why}", hint=login)
         raise NotConnected(f"{spec.name}: {why}", hint=hint_for(spec, why) or debugging(spec))
     offered = {"tools": len(status.tools), "prompts": len(offer.prompts), "resources": len(offer.resources)}
     return status, offered
