@@ -19,7 +19,7 @@ import pytest
 
 from clawft.app.access import Entrance
 from clawft.cli.gateway.connect import connect_lines, from_here
-from clawft.cli.gateway.place import cannot_listen
+from clawft.cli.gateway.listen_address import cannot_listen
 from clawft.cli.main import COMMANDS, verbs_of
 from clawft.config.settings import Settings
 from clawft.model import Caller

@@ -5,7 +5,7 @@ What its verbs take stands here.
 | what | where |
 |---|---|
 | the book, and a line of it | `book`, `rows` |
-| which of them somebody means by the words they type | `meant` |
+| which of them somebody means by the words they type | `named_tools` |
 | what servers say now, or said last | `offered` |
 | what is approved and what waits | `list`; `waiting` for servers |
 | to approve, and to take it back | `grant`, `revoke`; `confirmation` repeats what it was |

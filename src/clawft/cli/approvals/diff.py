@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from clawft.cli.approvals.book import NOTHING_APPROVED, book, nothing_approved
-from clawft.cli.approvals.meant import is_named
+from clawft.cli.approvals.named_tools import is_named
 from clawft.cli.approvals.rows import LAUNCH
 from clawft.cli.approvals.texts import lines
 from clawft.cli.parser import Options

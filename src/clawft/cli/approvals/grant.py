@@ -8,7 +8,7 @@ from typing import Any
 
 from clawft.cli.approvals.book import book
 from clawft.cli.approvals.confirmation import tell_all
-from clawft.cli.approvals.meant import is_named, meant
+from clawft.cli.approvals.named_tools import is_named, named_by
 from clawft.cli.approvals.waiting import unknown
 from clawft.cli.parser import Options, WrongUsage
 from clawft.cli.screen import one_line
@@ -29,7 +29,7 @@ NAMED = 12
 
 
 def run(options: Options) -> int:
-    server, globs = meant(options)
+    server, globs = named_by(options)
     where, kept = sources(options), book()
     given: list[Approval] = []
     launched = _to_launch(server, options, again=not globs)

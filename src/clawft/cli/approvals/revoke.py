@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from clawft.cli.approvals.book import book
 from clawft.cli.approvals.confirmation import tell_all
-from clawft.cli.approvals.meant import is_named, meant
+from clawft.cli.approvals.named_tools import is_named, named_by
 from clawft.cli.parser import Options
 from clawft.cli.screen import one_line
 from clawft.errors import ServerNotFound, nearest
@@ -14,7 +14,7 @@ from clawft.policy.approval import Approval, covers
 
 
 def run(options: Options) -> int:
-    server, globs = meant(options)
+    server, globs = named_by(options)
     gone: list[Approval] = []
 
     def without(known: tuple[Approval, ...]) -> Iterable[Approval]:

@@ -4,7 +4,7 @@
 |---|---|
 | listen, and say so | `serve` |
 | the lines that connect a client | `connect` |
-| why a place cannot be listened on | `place` |
+| why a place cannot be listened on | `listen_address` |
 """
 
 from __future__ import annotations

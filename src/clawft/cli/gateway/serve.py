@@ -8,7 +8,7 @@ import msgspec
 
 from clawft.app import App, gateway_token, token_file
 from clawft.cli.gateway.connect import connect_lines, from_here
-from clawft.cli.gateway.place import cannot_listen, place
+from clawft.cli.gateway.listen_address import address_text, cannot_listen
 from clawft.cli.parser import Options, WrongUsage
 from clawft.cli.screen import paint
 from clawft.cli.setup import warn_if_wide, with_app
@@ -39,7 +39,7 @@ async def _listen(app: App, options: Options) -> int:
     except OSError as failure:
         if listening:  # a disk that is full, where the lines are to be written
             raise
-        raise cannot_listen(failure, place(options.host, options.port)) from failure
+        raise cannot_listen(failure, address_text(options.host, options.port)) from failure
 
 
 def _announce(url: str, token: str | None, app: App, options: Options) -> None:

@@ -7,7 +7,7 @@
 | rows as aligned lines, and their columns | `table` |
 | what is broken between words | `paragraph` |
 | what a tool gave back; the line that says a call still runs | `reply` |
-| what is asked at a terminal | `questions`; `filling` for a `form` |
+| what is asked at a terminal | `questions`; `fill_form` for a `form` |
 """
 
 from __future__ import annotations

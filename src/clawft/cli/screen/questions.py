@@ -83,7 +83,7 @@ async def _one_of(name: str, values: Sequence[Any]) -> Mapping[str, Any] | None:
 
 
 async def _filled_in(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    from clawft.cli.screen.filling import filled_in  # few servers ask
+    from clawft.cli.screen.fill_form import filled_in  # few servers ask
 
     return await filled_in(schema)
 

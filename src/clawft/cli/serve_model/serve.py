@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from clawft.app import loop
-from clawft.cli.gateway.place import cannot_listen, place
+from clawft.cli.gateway.listen_address import address_text, cannot_listen
 from clawft.cli.main import begin_loop
 from clawft.cli.parser import Options
 from clawft.cli.screen import paint
@@ -33,8 +33,8 @@ async def _listen(options: Options, scenario: Any) -> int:
     try:
         bound = await server.start(options.host, options.port)
     except OSError as failure:
-        raise cannot_listen(failure, place(options.host, options.port)) from failure
-    _announce(f"http://{place(*bound)}", options)
+        raise cannot_listen(failure, address_text(options.host, options.port)) from failure
+    _announce(f"http://{address_text(*bound)}", options)
     code = await stop
     await server.stop(GRACE_SECONDS)
     return code

@@ -7,7 +7,7 @@
 | connect to one, and time each step | `test`, a `trial` over a `connection` of its own and a `timed_link` |
 | what may keep it from its work | `sandbox_hint` |
 | a sandbox from what it does | `learn`, in a cell of `watched_cells` |
-| write one down | `add`; `clear_secrets` refuses what no file is to hold |
+| write one down | `add`; `plaintext_secrets` refuses what no file is to hold |
 | take over those of other programs | `import_` |
 | take away, switch, connect anew | `remove`, `enable`, `disable` by `switch`, `reconnect` |
 | what those share | `names`, `files`, `found` |

@@ -16,8 +16,12 @@ from clawft.catalog.names import refuse_server
 from clawft.cli.parser import Options, WrongUsage
 from clawft.cli.screen import tell
 from clawft.cli.servers import HERE
-from clawft.cli.servers.clear_secrets import refuse_bad_references, refuse_clear_address, refuse_clear_secrets
 from clawft.cli.servers.files import write
+from clawft.cli.servers.plaintext_secrets import (
+    refuse_bad_references,
+    refuse_plaintext_address,
+    refuse_plaintext_secrets,
+)
 from clawft.config.entry import ServerEntry, in_words
 from clawft.config.entry_rules import STDIO, judge
 from clawft.config.load import SourceLine
@@ -54,8 +58,8 @@ def _spec(options: Options) -> UpstreamSpec:
     """The server as it was typed, if it may be written down like that."""
     _check_usage(options)
     entry = _entry(options)
-    refuse_clear_secrets(options.name, entry.env, entry.headers)
-    refuse_clear_address(options.name, entry.url)
+    refuse_plaintext_secrets(options.name, entry.env, entry.headers)
+    refuse_plaintext_address(options.name, entry.url)
     refuse_bad_references(*entry.env.values(), *entry.headers.values())
     judged = judge(options.name, entry, SourceLine("servers add"), workspace=Path(options.workspace).resolve())
     if isinstance(judged, ClawftError):

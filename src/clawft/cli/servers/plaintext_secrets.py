@@ -11,7 +11,7 @@ from clawft.store.secrets import wrong_with_reference
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def refuse_clear_secrets(server: str, *values: dict[str, str]) -> None:
+def refuse_plaintext_secrets(server: str, *values: dict[str, str]) -> None:
     """Refuse secrets among these values: they are in the history of the shell already, and no file is to hold them."""
     for name in in_clear(*values):
         variable = variable_for(server, name)
@@ -23,7 +23,7 @@ def refuse_clear_secrets(server: str, *values: dict[str, str]) -> None:
         )
 
 
-def refuse_clear_address(server: str, url: str) -> None:
+def refuse_plaintext_address(server: str, url: str) -> None:
     for name, _ in query_in_clear(url):
         variable = variable_for(server, name)
         raise WrongUsage(

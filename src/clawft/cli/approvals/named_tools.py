@@ -9,7 +9,7 @@ from clawft.cli.parser import Options
 from clawft.policy.approval import covers
 
 
-def meant(options: Options) -> tuple[str, list[str]]:
+def named_by(options: Options) -> tuple[str, list[str]]:
     """The server and its tools, from `SERVER TOOL…` or from one tool name in any form that agents see."""
     for head, between in () if options.tools else (("mcp:", ":"), ("mcp:", "__"), ("mcp__", "__"), ("", "__")):
         server, found, tool = options.server.removeprefix(head).partition(between)

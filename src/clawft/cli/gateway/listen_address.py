@@ -11,7 +11,7 @@ class CannotListen(ClawftError):
     blame = "the machine"
 
 
-def place(host: str, port: int) -> str:
+def address_text(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
