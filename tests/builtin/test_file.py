@@ -16,7 +16,7 @@ from clawft import Gateway
 from clawft.builtin import file as family
 from clawft.builtin import search as searching
 from clawft.builtin import tree as tree_module
-from clawft.builtin.spelled import restored
+from clawft.builtin.escaped_characters import restored
 from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied, ToolError
 from clawft.model import CallToolResult
 from clawft.provider.manifest import Manifest

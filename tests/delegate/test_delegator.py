@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from clawft.builtin.finding import finding_tools
+from clawft.builtin.search_tools import finding_tools
 from clawft.catalog.surface import FINDERS
 from clawft.delegate.budget import RunEnd
 from clawft.delegate.delegator import DelegateJob, Delegator, DelegatorHost

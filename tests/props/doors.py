@@ -14,7 +14,7 @@ from clawft.auth import challenge, flow
 from clawft.builtin.build import jest, junit, plain
 from clawft.builtin.cargo.messages import read_diagnostic
 from clawft.builtin.git.hostile_config import read_listing
-from clawft.builtin.readable import readable
+from clawft.builtin.html_text import readable
 from clawft.catalog import names
 from clawft.config import jsonc
 from clawft.delegate import retry, scenario, toolbox

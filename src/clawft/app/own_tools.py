@@ -69,7 +69,7 @@ class OwnTools:
 
     def offer_search(self) -> None:
         """Offer the pair of tools that find and call the others; they are listed only in place of the others."""
-        from clawft.builtin.finding import finding_tools  # most callers are listed everything
+        from clawft.builtin.search_tools import finding_tools  # most callers are listed everything
 
         gateway = self._gateway
         if gateway.tools.find("weft__search_tools") is not None:

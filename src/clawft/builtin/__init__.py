@@ -3,15 +3,15 @@
 | what | where |
 |---|---|
 | families | `file`, `shell`, `memory`, `web`, `git`, `cargo`, `build`, `oauth2`, `rest`, `ide`, `workspace` |
-| tools of `weft` for the gateway | `finding`, `read_result`, `resources`, `missing_servers`, `start_server` |
+| tools of `weft` for the gateway | `search_tools`, `read_result`, `resources`, `missing_servers`, `start_server` |
 | offered before they are loaded | `lazy` |
 | from functions to tools | `partial_tool` |
 | files and what is in them | `confine`, `autorun_refusal`, `tree`, `search`; `matcher` and its `matcher_child` for patterns |
 | files that change | `watched_files` |
 | commands | `process`, in the cell of `cells`, where `trust` lets them; `allowed_once` asks, `tail` is what they said |
 | the words of one, and how many run | `command_words`; `command_places` |
-| names and texts as agents write them | `file_names`, `spelled` |
-| what was fetched | `readable`, `bounded_text`, `rest_answer` |
+| names and texts as agents write them | `file_names`, `escaped_characters` |
+| what was fetched | `html_text`, `bounded_text`, `rest_answer` |
 
 A family is a module with `MANIFEST` and `TOOLS`, functions marked with `@tool`; one whose tools depend on settings has
 `tools_with(settings)` instead. To add one, write the module and name it in `FAMILIES`. Modules are imported when the

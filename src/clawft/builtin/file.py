@@ -13,9 +13,9 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.autorun_refusal import refuse_autorun
 from clawft.builtin.confine import ConfinedPath, check_regular, confined, open_file, real_path
+from clawft.builtin.escaped_characters import MARK, restored
 from clawft.builtin.file_names import escaped_name
 from clawft.builtin.search import Matches, Query, search_tree
-from clawft.builtin.spelled import MARK, restored
 from clawft.builtin.tree import is_too_deep, walk_tree
 from clawft.errors import ExecutionFailed, quoted
 from clawft.link.share.fair_threads import FairThreads

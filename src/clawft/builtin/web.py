@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from clawft.auth.web import trusting
 from clawft.builtin.bounded_text import bounded_text
-from clawft.builtin.readable import MAX_MARKS, before_mark, readable
+from clawft.builtin.html_text import MAX_MARKS, before_mark, readable
 from clawft.errors import ExecutionFailed, PermissionDenied
 from clawft.link.http_out.fetch import FetchBounds, FetchedAnswer, FetchRequest, Judge, fetch
 from clawft.link.share.large_messages import search_message

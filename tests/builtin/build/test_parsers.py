@@ -6,7 +6,7 @@ from clawft.builtin.build.jest import VITEST, read_jest
 from clawft.builtin.build.junit import PYTEST, PytestParser, read_junit
 from clawft.builtin.build.plain import MAKE, NPM, read_finding
 from clawft.builtin.build.report import Case
-from clawft.builtin.build.room import MAX_OUTPUT_CHARS
+from clawft.builtin.build.report_limit import MAX_OUTPUT_CHARS
 from clawft.builtin.build.runner import RUNNERS, runner_named
 from tests.builtin.build.trusting import Listener
 

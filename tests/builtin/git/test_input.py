@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.builtin.git import MANIFEST, GitSettings, words
+from clawft.builtin.git import MANIFEST, GitSettings, argument_checks
 from clawft.builtin.git.address import RemoteAddress, check_address, read_address
 from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied, ToolError
 from tests.builtin.git.plain import EMAIL, NAME, Tools, fingerprint, git
@@ -210,7 +210,7 @@ async def test_a_remote_is_judged_by_where_it_leads(tools: Tools, trusting: Tool
 @given(st.text(max_size=40))
 def test_what_passes_as_a_name_is_no_option_and_one_line(value: str) -> None:
     try:
-        found = words.ref_name("t", "n", value)
+        found = argument_checks.ref_name("t", "n", value)
     except InvalidArguments:
         return
     assert found == value
@@ -223,7 +223,7 @@ def test_what_passes_as_a_name_is_no_option_and_one_line(value: str) -> None:
 @given(st.text(alphabet="a./-.git\\", max_size=30))
 def test_what_passes_as_a_path_stays_inside(value: str) -> None:
     try:
-        found = words.path("t", "n", value)
+        found = argument_checks.path("t", "n", value)
     except ToolError:
         return
     assert not found.startswith(("/", "../"))

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.builtin.build.report import BuildReport, Case, Ending
-from clawft.builtin.build.room import MAX_OUTPUT_CHARS, ReportRoom
+from clawft.builtin.build.report_limit import MAX_OUTPUT_CHARS, ReportLimit
 from clawft.builtin.build.run import Keep
 from clawft.builtin.build.runner import TellProgress, Template
 
@@ -62,7 +62,7 @@ def read_jest(json: bytes) -> tuple[Case, ...] | None:
         files = _written.decode(json).test_results
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    room = ReportRoom(MAX_CASES)
+    room = ReportLimit(MAX_CASES)
     found = (case for file in files for case in _cases(file))
     return tuple(takewhile(lambda case: room.take(len(case.name) + len(case.suite) + len(case.output)), found))
 

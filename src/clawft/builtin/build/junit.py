@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from clawft.builtin.build.report import BuildReport, Case, Ending
-from clawft.builtin.build.room import MAX_OUTPUT_CHARS, ReportRoom
+from clawft.builtin.build.report_limit import MAX_OUTPUT_CHARS, ReportLimit
 from clawft.builtin.build.run import Keep
 from clawft.builtin.build.runner import TellProgress, Template
 
@@ -108,7 +108,7 @@ class _Reader:
         self._ending: Ending = "passed"
         self._complaint, self._printed = _Words(), _Words()
         self._heard: _Words | None = None
-        self._room = ReportRoom(MAX_CASES)
+        self._room = ReportLimit(MAX_CASES)
         self._depth = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:

@@ -3,7 +3,7 @@
 import re
 
 from clawft.builtin.build.report import BuildReport, Diagnostic, Level, Span, unique
-from clawft.builtin.build.room import ReportRoom
+from clawft.builtin.build.report_limit import ReportLimit
 from clawft.builtin.build.run import Keep
 from clawft.builtin.build.runner import TellProgress, Template
 
@@ -35,7 +35,7 @@ class PlainParser:
 
     def __init__(self, tell: TellProgress) -> None:
         self._found: list[Diagnostic] = []
-        self._room = ReportRoom(MAX_DIAGNOSTICS)
+        self._room = ReportLimit(MAX_DIAGNOSTICS)
 
     def stdout(self, line: str) -> Keep:
         finding = read_finding(line) if self._room.is_left() else None

@@ -7,10 +7,10 @@ from typing import Protocol
 import msgspec
 
 from clawft.builtin.build.child import BuilderExit, run_lines
-from clawft.builtin.build.fit import fit_diagnostics, fit_tests, last_of
 from clawft.builtin.build.log import Log, keep_log
 from clawft.builtin.build.output import RunOutput, noted
 from clawft.builtin.build.report import BuildReport, summed
+from clawft.builtin.build.shortening import fit_diagnostics, fit_tests, last_of
 from clawft.builtin.process import ProcessStart
 from clawft.errors import ToolError
 from clawft.provider.context import ToolContext

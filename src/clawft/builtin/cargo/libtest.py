@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from clawft.builtin.build.log import Log
 from clawft.builtin.build.report import Case, Ending
-from clawft.builtin.build.room import ReportRoom
+from clawft.builtin.build.report_limit import ReportLimit
 
 MAX_CASES = 50_000
 MAX_FAILURE_BYTES = 8 * 1024
@@ -46,12 +46,12 @@ class Libtest:
     def __init__(self) -> None:
         self.programs = 0
         self._cases: dict[tuple[int, str], Case] = {}
-        self._room = ReportRoom(MAX_CASES)
+        self._room = ReportLimit(MAX_CASES)
         self._outputs: dict[tuple[int, str], Log] = {}
         self._section: Log | None = None
         self._named: dict[str, None] = {}
         """Failed tests of the current program, as it names them at the end."""
-        self._room_of_names = ReportRoom(MAX_CASES)
+        self._room_of_names = ReportLimit(MAX_CASES)
         self._failed: dict[int, frozenset[str]] = {}
         """Failed tests of each program that has ended."""
         self._before = ""
@@ -80,7 +80,7 @@ class Libtest:
 
     def _begin_names(self) -> None:
         self._section, self._named = None, {}
-        self._room_of_names = ReportRoom(MAX_CASES)
+        self._room_of_names = ReportLimit(MAX_CASES)
 
     def _end(self, failed: int) -> None:
         self._section = None

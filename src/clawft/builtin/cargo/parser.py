@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from clawft.builtin.build.fit import size_of
 from clawft.builtin.build.report import BuildReport, Diagnostic, unique
-from clawft.builtin.build.room import ReportRoom
+from clawft.builtin.build.report_limit import ReportLimit
 from clawft.builtin.build.run import Keep
 from clawft.builtin.build.runner import TellProgress
+from clawft.builtin.build.shortening import size_of
 from clawft.builtin.cargo.libtest import Libtest, Program, header
 from clawft.builtin.cargo.messages import read_diagnostic, read_object
 from clawft.builtin.cargo.stderr import MAX_DIAGNOSTICS, CargoProgress, PrintedFindings, is_bar
@@ -29,9 +29,9 @@ class CargoParser:
         self._diagnostics: list[Diagnostic] = []
         self._tests = Libtest()
         self._programs: list[Program] = []
-        self._room_of_messages = ReportRoom(MAX_MESSAGES, MAX_MESSAGES_CHARS)
-        self._room_of_findings = ReportRoom(MAX_DIAGNOSTICS)
-        self._room_of_programs = ReportRoom(MAX_PROGRAMS, MAX_MESSAGES_CHARS)
+        self._room_of_messages = ReportLimit(MAX_MESSAGES, MAX_MESSAGES_CHARS)
+        self._room_of_findings = ReportLimit(MAX_DIAGNOSTICS)
+        self._room_of_programs = ReportLimit(MAX_PROGRAMS, MAX_MESSAGES_CHARS)
         self._progress = CargoProgress()
         self._findings = PrintedFindings()
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from clawft.builtin.build.fit import first_of
 from clawft.builtin.build.output import fields_of
 from clawft.builtin.build.run import listen, output_of, with_log
 from clawft.builtin.build.run_place import OpenFolder, find_above, find_program, highest, open_where
+from clawft.builtin.build.shortening import first_of
 from clawft.builtin.cargo.arguments import MANIFEST_PATH, WITH_JSON, argv_of, invalid
 from clawft.builtin.cargo.cell import cargo_cell
 from clawft.builtin.cargo.family import MANIFEST, Cargo, CargoOutput, CargoRequest

@@ -5,7 +5,7 @@ import re
 from msgspec import Struct
 
 from clawft.builtin.build.report import Diagnostic, Level, Span
-from clawft.builtin.build.room import ReportRoom
+from clawft.builtin.build.report_limit import ReportLimit
 
 MAX_DIAGNOSTICS = 5_000
 
@@ -67,7 +67,7 @@ class PrintedFindings:
 
     def __init__(self) -> None:
         self.found: list[Diagnostic] = []
-        self._room = ReportRoom(MAX_DIAGNOSTICS)
+        self._room = ReportLimit(MAX_DIAGNOSTICS)
         self._open: re.Match[str] | None = None
 
     def hear(self, line: str) -> None:

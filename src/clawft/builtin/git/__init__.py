@@ -2,7 +2,7 @@
 
 A repository is untrusted until a person approved it. In an untrusted one nothing of its own is started: no hook, no
 filter, no driver, no helper. `program` and `hostile_config` say how, `repository_paths` keeps git inside the workspace,
-`words` and `address` judge what comes from outside, `run` holds the process, in its `cell`.
+`argument_checks` and `address` judge what comes from outside, `run` holds the process, in its `cell`.
 
 | what | where |
 |---|---|
@@ -10,7 +10,7 @@ filter, no driver, no helper. `program` and `hostile_config` say how, `repositor
 | to look | `status`, `log`, `show`, `diff`, `blame`, `branch`, and `tag`, `stash`, `worktree`, which can change, too |
 | to change | `add`, `commit`, `switch`; with others `clone`, `remote`, `pull` |
 | what they share | `staging`, `identity`, `conflicts`, `unfinished` |
-| | `one_at_a_time`, `apart`, `patch`, `hunks`, `diff_cursor`, `reading`, `page`, `progress`, `failure` |
+| | `one_at_a_time`, `temporary_index`, `patch`, `hunks`, `diff_cursor`, `reading`, `page`, `progress`, `failure` |
 | what the user lets them do | `settings`, `destructive_grant` |
 
 Each tool is a file; `family` lists them. To add one: a file with its `partial_tool`, and a row there.

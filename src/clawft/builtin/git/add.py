@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from clawft.builtin.file_names import unescaped_bytes
-from clawft.builtin.git import words
+from clawft.builtin.git import argument_checks
 from clawft.builtin.git.log import commit_of, head_of
 from clawft.builtin.git.page import counted, lines_of
 from clawft.builtin.git.repo import Git, Repo, RepoPath
@@ -33,7 +33,7 @@ class PathsResult(Struct, frozen=True, omit_defaults=True):
 @partial_tool(alias="git_add", title="Git add", destructive=False, idempotent=True, open_world=False)
 async def add(git: Git, repo_path: RepoPath, paths: TouchedPaths) -> PathsResult:
     """Stage files for the next commit: new, changed and deleted ones. Of a conflicted file: say that it is resolved."""
-    chosen = words.paths(git.tool, paths)
+    chosen = argument_checks.paths(git.tool, paths)
     async with git.open(repo_path) as repo, repo.alone():
         staged = await stage(repo, chosen)
         return PathsResult(staged.names, staged.embedded)
@@ -48,8 +48,8 @@ async def restore(
     source: Annotated[str, Meta(description="as they were in this commit; without, as staged or as in HEAD")] = "",
 ) -> PathsResult:
     """Undo changes to files. What was changed in the work tree is lost; with `staged` it is only unstaged."""
-    chosen = words.paths(git.tool, paths)
-    wanted = words.revision(git.tool, "source", source) if source else ""
+    chosen = argument_checks.paths(git.tool, paths)
+    wanted = argument_checks.revision(git.tool, "source", source) if source else ""
     async with git.open(repo_path) as repo, repo.alone():
         if staged and not wanted and await head_of(repo) is None:
             await _forget(repo, chosen)

@@ -4,8 +4,8 @@ import re
 
 from msgspec import Struct
 
+from clawft.builtin.git.argument_checks import word
 from clawft.builtin.git.settings import MANIFEST
-from clawft.builtin.git.words import word
 from clawft.errors import PermissionDenied
 from clawft.provider.manifest import Manifest, check_host
 from clawft.store.home import home

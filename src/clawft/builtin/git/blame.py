@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.confine import confined
 from clawft.builtin.file_names import unescaped_name
-from clawft.builtin.git import words
+from clawft.builtin.git import argument_checks
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.log import UNKNOWN, commit_of
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, counted, fitting, lines_of, offset_of, shorten
@@ -54,8 +54,8 @@ async def blame(
 ) -> BlameResult:
     """Tell for each line of a file which commit wrote it, who, and the line itself."""
     offset = offset_of(git.tool, cursor)
-    file = words.path(git.tool, "file_path", file_path)
-    wanted = words.revision(git.tool, "revision", revision) if revision else ""
+    file = argument_checks.path(git.tool, "file_path", file_path)
+    wanted = argument_checks.revision(git.tool, "revision", revision) if revision else ""
     async with git.open(repo_path) as repo:
         if repo.place.bare:
             wanted = wanted or "HEAD"  # a bare repository has no current files

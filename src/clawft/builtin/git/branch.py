@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from clawft.builtin.git import words
+from clawft.builtin.git import argument_checks
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, counted, lines_of, offset_of, page
 from clawft.builtin.git.reading import decoded, records, understood
 from clawft.builtin.git.repo import Git, RepoPath
@@ -35,7 +35,7 @@ async def branch(
 ) -> BranchResult:
     """List the branches of a repository, local and remote (`origin/main`)."""
     offset = offset_of(git.tool, cursor)
-    wanted = words.word(git.tool, "pattern", pattern) if pattern else ""
+    wanted = argument_checks.word(git.tool, "pattern", pattern) if pattern else ""
     async with git.open(repo_path) as repo:
         said = await repo.ask("for-each-ref", FORMAT, "refs/heads/", "refs/remotes/")
     names, current = await understood(parse_branches, said)

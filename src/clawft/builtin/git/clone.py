@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.autorun_refusal import refuse_autorun_folder
 from clawft.builtin.confine import confined, resolve
-from clawft.builtin.git import words
+from clawft.builtin.git import argument_checks
 from clawft.builtin.git.address import RemoteAddress, check_address, read_address
 from clawft.builtin.git.cell import cell_now, surroundings_of
 from clawft.builtin.git.failure import failed
@@ -45,8 +45,8 @@ async def clone(
 ) -> CloneResult:
     """Clone a repository into a new folder of the workspace. Submodules are not cloned."""
     address = read_address(git.tool, url)
-    words.word(git.tool, "target_path", target_path)
-    options = [f"--branch={words.ref_name(git.tool, 'branch', branch)}"] if branch else []
+    argument_checks.word(git.tool, "target_path", target_path)
+    options = [f"--branch={argument_checks.ref_name(git.tool, 'branch', branch)}"] if branch else []
     options += [f"--depth={depth}"] if depth else []
     check_address(git.tool, address, git.settings.manifest(), local=git.settings.local)
     source = str(await asyncio.to_thread(local_source, git, address)) if address.protocol == "file" else url
@@ -116,7 +116,9 @@ def target_of(git: Git, path: str, name: str = "target_path") -> Path:
     except ExecutionFailed:
         pass  # a folder on the way is missing, and will be made
     workspace = git.ctx.workspace.resolve()
-    target = Path(os.path.realpath(workspace / words.path(git.tool, name, words.word(git.tool, name, path))))
+    target = Path(
+        os.path.realpath(workspace / argument_checks.path(git.tool, name, argument_checks.word(git.tool, name, path)))
+    )
     refuse_autorun_folder(git.tool, os.path.relpath(target, workspace))
     return target
 

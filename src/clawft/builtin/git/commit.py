@@ -5,14 +5,14 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from clawft.builtin.git import words
-from clawft.builtin.git.apart import index_of
+from clawft.builtin.git import argument_checks
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.identity import AuthorEmail, AuthorName, identity
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Git, Repo, RepoPath
 from clawft.builtin.git.staging import Staged, check_resolved, line_of_embedded, stage
 from clawft.builtin.git.status import read_status
+from clawft.builtin.git.temporary_index import index_of
 from clawft.builtin.git.unfinished import check_finished
 from clawft.builtin.partial_tool import partial_tool
 from clawft.errors import ExecutionFailed
@@ -42,8 +42,8 @@ async def commit(
     ] = None,
 ) -> CommitResult:
     """Stage everything (new, changed and deleted files, not the ignored ones) and commit it on the current branch."""
-    words.message(git.tool, message)
-    chosen = None if paths is None else words.paths(git.tool, paths)
+    argument_checks.message(git.tool, message)
+    chosen = None if paths is None else argument_checks.paths(git.tool, paths)
     async with git.open(repo_path) as repo:
         who = await identity(repo, author_name, author_email)
         async with repo.alone():

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from clawft.builtin.file_names import unescaped_name
-from clawft.builtin.git import words
+from clawft.builtin.git import argument_checks
 from clawft.builtin.git.diff_cursor import DiffCursor, DiffStart, DiffTotals, cursor_of, read_start
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.hunks import Hunk
@@ -92,10 +92,10 @@ async def diff(  # noqa: PLR0913, PLR0917 - each one is an argument of the tool
     Untracked files are not part of it; git__status names them.
     """
     wanted = DiffPage(context if hunks else None, read_start(git.tool, cursor), limit)
-    where = words.paths(git.tool, paths)
+    where = argument_checks.paths(git.tool, paths)
     if revision and scope == "unstaged":
         raise InvalidArguments(f"{git.tool}: 'scope' unstaged has no revision", hint="leave one of the two out")
-    ends = [words.revision(git.tool, "revision", revision)] if revision else []
+    ends = [argument_checks.revision(git.tool, "revision", revision)] if revision else []
     async with git.open(repo_path) as repo:
         return await _changed(repo, ends, scope, where, wanted)
 

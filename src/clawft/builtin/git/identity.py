@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from clawft.builtin.git import words
+from clawft.builtin.git import argument_checks
 from clawft.builtin.git.program import people
 from clawft.builtin.git.reading import decoded
 from clawft.builtin.git.repo import Repo
@@ -26,7 +26,7 @@ class IdentitySources(Struct, frozen=True):
 async def identity(repo: Repo, author_name: str = "", author_email: str = "") -> dict[str, str]:
     """The four variables git reads. Raises ExecutionFailed if a name is missing."""
     given = {"name": author_name, "email": author_email}
-    given = {part: words.person(repo.tool, f"author_{part}", value) for part, value in given.items() if value}
+    given = {part: argument_checks.person(repo.tool, f"author_{part}", value) for part, value in given.items() if value}
     found = await _look(repo, given)
     if missing := _missing(found, "author_"):
         raise ExecutionFailed(

@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from clawft.builtin.file_names import unescaped_name
-from clawft.builtin.git import words
+from clawft.builtin.git import argument_checks
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, counted, fitting, lines_of, no_cursor, shorten
 from clawft.builtin.git.reading import decoded, records
@@ -53,8 +53,8 @@ async def log(
     cursor: Cursor = "",
 ) -> LogResult:
     """List commits, newest first: all of the current branch, or of a revision, a range, a path."""
-    tips = [words.revision(git.tool, "revision", revision)] if revision else ["HEAD"]
-    where = [words.path(git.tool, "path", path)] if path else []
+    tips = [argument_checks.revision(git.tool, "revision", revision)] if revision else ["HEAD"]
+    where = [argument_checks.path(git.tool, "path", path)] if path else []
     skip, tips = _read_cursor(git.tool, cursor) if cursor else (0, tips)
     async with git.open(repo_path) as repo:
         commits = await read_log(repo, tips, where, skip, max_count + 1)

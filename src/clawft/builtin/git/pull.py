@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from clawft.builtin.git import words
+from clawft.builtin.git import argument_checks
 from clawft.builtin.git.hostile_config import GitWork
 from clawft.builtin.git.identity import AuthorEmail, AuthorName, identity
 from clawft.builtin.git.log import head_of
@@ -48,8 +48,8 @@ async def pull(
     author_email: AuthorEmail = "",
 ) -> PullResult:
     """Bring the current branch up to date with its remote. A merge with conflicts is undone, unless you keep it."""
-    name = words.remote_name(git.tool, remote)
-    wanted = words.ref_name(git.tool, "branch", branch) if branch else ""
+    name = argument_checks.remote_name(git.tool, remote)
+    wanted = argument_checks.ref_name(git.tool, "branch", branch) if branch else ""
     async with git.open(repo_path, GitWork.NETWORK | GitWork.MERGE) as repo:
         await check_finished(repo)
         ref = f"refs/heads/{wanted}" if wanted else await current_branch(repo)

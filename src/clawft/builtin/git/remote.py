@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from clawft.builtin.git import words
+from clawft.builtin.git import argument_checks
 from clawft.builtin.git.address import check_address, read_address
 from clawft.builtin.git.clone import local_source
 from clawft.builtin.git.destructive_grant import ensure_granted
@@ -64,8 +64,8 @@ async def fetch(
     prune: Annotated[bool, Meta(description="forget branches that are gone on the remote")] = False,
 ) -> FetchResult:
     """Get new commits from a remote. Nothing that is checked out changes."""
-    name = words.remote_name(git.tool, remote)
-    refs = [f"refs/heads/{words.ref_name(git.tool, 'branch', branch)}"] if branch else []
+    name = argument_checks.remote_name(git.tool, remote)
+    refs = [f"refs/heads/{argument_checks.ref_name(git.tool, 'branch', branch)}"] if branch else []
     async with git.open(repo_path, GitWork.NETWORK) as repo, repo.alone("remotes"):
         before = await _refs(repo)
         await fetch_refs(repo, name, refs, ["--prune"] if prune else [])
@@ -86,11 +86,11 @@ async def push(
     set_upstream: Annotated[bool, Meta(description="remember the remote's branch as the one to follow")] = False,
 ) -> PushResult:
     """Send a branch or a tag to a remote. With `force` commits of the remote can be lost."""
-    name = words.remote_name(git.tool, remote)
-    ref = f"refs/tags/{words.ref_name(git.tool, 'tag', tag)}" if tag else ""
+    name = argument_checks.remote_name(git.tool, remote)
+    ref = f"refs/tags/{argument_checks.ref_name(git.tool, 'tag', tag)}" if tag else ""
     if branch:
-        ref = ref or f"refs/heads/{words.ref_name(git.tool, 'branch', branch)}"
-    lease = words.full_id(git.tool, "expected", expected) if expected else ""
+        ref = ref or f"refs/heads/{argument_checks.ref_name(git.tool, 'branch', branch)}"
+    lease = argument_checks.full_id(git.tool, "expected", expected) if expected else ""
     if lease and not force:
         raise InvalidArguments(f"{git.tool}: 'expected' is for force=true")
     async with git.open(repo_path, GitWork.NETWORK) as repo:

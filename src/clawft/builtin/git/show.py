@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from clawft.builtin.file_names import unescaped_name
-from clawft.builtin.git import words
+from clawft.builtin.git import argument_checks
 from clawft.builtin.git.diff import Context, DiffEntry, DiffPage, WithHunks, changes, line_of
 from clawft.builtin.git.diff_cursor import DiffCursor, DiffStart, read_start
 from clawft.builtin.git.log import LogEntry, commit_of, empty_tree, read_log
@@ -56,8 +56,8 @@ async def show(
     """Show a commit: author, message, and what it changed. Or, with `file_path`, a file as it was in that commit."""
     start = DiffStart() if file_path else read_start(git.tool, cursor)
     offset = offset_of(git.tool, cursor) if file_path else 0
-    wanted = words.revision(git.tool, "revision", revision)
-    file = words.path(git.tool, "file_path", file_path) if file_path else ""
+    wanted = argument_checks.revision(git.tool, "revision", revision)
+    file = argument_checks.path(git.tool, "file_path", file_path) if file_path else ""
     async with git.open(repo_path) as repo:
         [commit] = await read_log(repo, [await commit_of(repo, wanted)], [], 0, 1)
         if file:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from clawft.builtin.git import words
+from clawft.builtin.git import argument_checks
 from clawft.builtin.git.hostile_config import GitWork
 from clawft.builtin.git.identity import identity_if_any
 from clawft.builtin.git.page import counted, lines_of
@@ -52,7 +52,7 @@ async def stash(
     include_untracked: Annotated[bool, Meta(description="a push takes untracked files, too")] = False,
 ) -> StashResult:
     """Put the changes of the work tree aside (`push`), get them back (`pop`, `apply`), list or drop them."""
-    said = words.message(git.tool, message) if message else ""
+    said = argument_checks.message(git.tool, message) if message else ""
     work = GitWork.MERGE if action in ("apply", "pop") else GitWork.LOOK
     async with git.open(repo_path, work) as repo, nullcontext() if action == "list" else repo.alone():
         conflicts: list[str] = []

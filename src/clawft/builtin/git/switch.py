@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from clawft.builtin.git import words
+from clawft.builtin.git import argument_checks
 from clawft.builtin.git.log import commit_of, head_of
 from clawft.builtin.git.repo import Git, RepoPath
 from clawft.builtin.partial_tool import partial_tool
@@ -34,8 +34,12 @@ async def switch(
         raise InvalidArguments(f"{git.tool}: 'create' and 'detach' exclude each other")
     if start and not create:
         raise InvalidArguments(f"{git.tool}: 'start' is for a new branch", hint="with create=true")
-    name = words.revision(git.tool, "branch", branch) if detach else words.ref_name(git.tool, "branch", branch)
-    begin = words.revision(git.tool, "start", start) if start else ""
+    name = (
+        argument_checks.revision(git.tool, "branch", branch)
+        if detach
+        else argument_checks.ref_name(git.tool, "branch", branch)
+    )
+    begin = argument_checks.revision(git.tool, "start", start) if start else ""
     async with git.open(repo_path) as repo, repo.alone():
         if detach:
             how = ["--detach", await commit_of(repo, name)]

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from clawft.builtin.git import words
+from clawft.builtin.git import argument_checks
 from clawft.builtin.git.identity import own_identity
 from clawft.builtin.git.log import commit_of
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, counted, lines_of, offset_of, page
@@ -49,13 +49,13 @@ async def tag(
     """List tags, make one or delete one. A tag that exists is never moved."""
     offset = offset_of(git.tool, cursor)
     if action == "list":
-        wanted = words.word(git.tool, "name", name) if name else ""
+        wanted = argument_checks.word(git.tool, "name", name) if name else ""
     elif name:
-        wanted = words.ref_name(git.tool, "name", name)
+        wanted = argument_checks.ref_name(git.tool, "name", name)
     else:
         raise InvalidArguments(f"{git.tool}: missing 'name'")
-    begin = words.revision(git.tool, "revision", revision)
-    said = words.message(git.tool, message) if message else ""
+    begin = argument_checks.revision(git.tool, "revision", revision)
+    said = argument_checks.message(git.tool, message) if message else ""
     async with git.open(repo_path) as repo:
         if action == "create":
             async with repo.alone():

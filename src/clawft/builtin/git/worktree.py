@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from clawft.builtin.git import words
+from clawft.builtin.git import argument_checks
 from clawft.builtin.git.clone import target_of
 from clawft.builtin.git.destructive_grant import ensure_granted
 from clawft.builtin.git.log import commit_of
@@ -53,8 +53,8 @@ async def worktree(
         raise InvalidArguments(f"{git.tool}: missing 'path'")
     root = git.ctx.workspace.resolve()
     place = await asyncio.to_thread(_place, git, path, action) if path else root
-    name = words.ref_name(git.tool, "branch", branch) if branch else ""
-    begin = words.revision(git.tool, "start", start) if start else "HEAD"
+    name = argument_checks.ref_name(git.tool, "branch", branch) if branch else ""
+    begin = argument_checks.revision(git.tool, "start", start) if start else "HEAD"
     async with git.open(repo_path) as repo:
         if action == "add":
             async with repo.alone():
@@ -101,7 +101,7 @@ def _new(place: Path, name: str, commit: str) -> list[str]:
 
 
 def _place(git: Git, path: str, action: Action) -> Path:
-    words.word(git.tool, "path", path)
+    argument_checks.word(git.tool, "path", path)
     found = target_of(git, path, "path")
     if action == "add" and found.exists():
         raise ExecutionFailed(f"{git.tool}: '{path}' exists", hint="choose another path")

@@ -2,7 +2,7 @@
 
 | what | where |
 |---|---|
-| the tools, which know no editor | `look`, `change`, `screen`; `tools` lists them, `family` is what they share |
+| the tools, which know no editor | `query_tools`, `change`, `window_tools`; listed in `tools`, on top of `family` |
 | the family as a provider | `provider`, with its `resources` |
 | what every editor can do | `connection`; `lsp`, `nvim` and `vscode` (both `remote`) do it, and `mock` in tests |
 | who is here, and whom a call goes to | `hub` |

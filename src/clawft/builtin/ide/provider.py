@@ -13,8 +13,8 @@ from clawft.builtin.ide.connection import IdeConnection
 from clawft.builtin.ide.family import MANIFEST, Ide, IdeSettings
 from clawft.builtin.ide.hub import IdeHub
 from clawft.builtin.ide.resources import DIAGNOSTICS, OPEN_EDITORS, RESOURCES, SELECTION
-from clawft.builtin.ide.screen import editors_within_reach, within_reach
 from clawft.builtin.ide.tools import ide_tools
+from clawft.builtin.ide.window_tools import editors_within_reach, within_reach
 from clawft.errors import IdeError
 from clawft.model import Call, Caller, Origin, Resource, ResourceContent, ResourceTemplate, Tool
 from clawft.provider.context import ToolContext

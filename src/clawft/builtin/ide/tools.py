@@ -6,8 +6,8 @@ from typing import Any
 from clawft.builtin.ide.change import code_actions, edit, format_file, rename, save
 from clawft.builtin.ide.family import Ide
 from clawft.builtin.ide.hub import IdeHub
-from clawft.builtin.ide.look import definition, diagnostics, document_symbols, hover, references, symbols
-from clawft.builtin.ide.screen import open_editors, open_file, selection, show_diff, windows
+from clawft.builtin.ide.query_tools import definition, diagnostics, document_symbols, hover, references, symbols
+from clawft.builtin.ide.window_tools import open_editors, open_file, selection, show_diff, windows
 from clawft.builtin.partial_tool import PartialTool
 
 PARTIAL_TOOLS: tuple[PartialTool, ...] = (

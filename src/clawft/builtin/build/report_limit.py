@@ -6,7 +6,7 @@ MAX_OUTPUT_CHARS = 8 * 1024
 """Characters of a test's error that are kept, from its end."""
 
 
-class ReportRoom:
+class ReportLimit:
     """A bound on items and on characters, as one item may be a line of a megabyte."""
 
     def __init__(self, items: int, chars: int = MAX_REPORTED_CHARS) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.builtin.git.apart import NAME as INDEX
+from clawft.builtin.git.temporary_index import NAME as INDEX
 from clawft.errors import ExecutionFailed
 from tests.builtin.git.plain import EMAIL, NAME, Tools, git, new, said, save
 from tests.requirements import requirement

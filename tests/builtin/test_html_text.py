@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.builtin.readable import readable
+from clawft.builtin.html_text import readable
 
 PAGE = """<!DOCTYPE html><html><head><title>The &amp; title</title><style>p { color: red }</style>
 <script>if (a < b) { alert("<p>no</p>") }</script></head>

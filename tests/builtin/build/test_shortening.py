@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.builtin.build import fit, log
+from clawft.builtin.build import log, shortening
 from clawft.builtin.build.child import BuilderExit
-from clawft.builtin.build.fit import first_of, fit_diagnostics, fit_tests, last_of
 from clawft.builtin.build.log import Log, keep_log
 from clawft.builtin.build.report import Case, Diagnostic, summed, unique
 from clawft.builtin.build.run import RunRecord, output_of
+from clawft.builtin.build.shortening import first_of, fit_diagnostics, fit_tests, last_of
 from clawft.builtin.cargo.parser import CargoParser
 from clawft.builtin.cargo.run import MAX_MESSAGES_BYTES
 from clawft.builtin.process import ProcessStart
@@ -45,7 +45,7 @@ def test_failed_tests_come_first_and_none_is_forgotten_in_the_count() -> None:
     told = fit_tests(summed((*cases, Case("bad", "failed", output="x" * 100_000), Case("later", "ignored"))))
     assert (told.passed, told.failed, told.ignored) == (5000, 1, 1)
     assert [case.name for case in told.cases[:3]] == ["bad", "later", "ok0"]
-    assert len(told.cases[0].output) <= fit.MAX_CASE_OUTPUT_BYTES
+    assert len(told.cases[0].output) <= shortening.MAX_CASE_OUTPUT_BYTES
     assert told.left_out == 5002 - len(told.cases) > 0
 
 
@@ -56,8 +56,8 @@ def test_the_same_finding_is_told_once_and_errors_come_first() -> None:
 
 def test_a_finding_too_large_gives_up_its_details() -> None:
     small = Diagnostic("error", "m", "E1", "f", 3, notes=("n",))
-    large = Diagnostic("error", "m" * 1000, "E1", "f", 3, notes=("n" * fit.MAX_DIAGNOSTIC_BYTES,))
-    bare = Diagnostic("error", "m" * fit.MAX_MESSAGE_CHARS, "E1", "f", 3)
+    large = Diagnostic("error", "m" * 1000, "E1", "f", 3, notes=("n" * shortening.MAX_DIAGNOSTIC_BYTES,))
+    bare = Diagnostic("error", "m" * shortening.MAX_MESSAGE_CHARS, "E1", "f", 3)
     assert fit_diagnostics((small, large, small)) == (small, bare, small)
 
 
