@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from clawft.upstream.circle import DEPTH, MAX_DEPTH
+from clawft.upstream.nesting import DEPTH, MAX_DEPTH
 from tests.requirements import requirement
 from tests.servers.idp import free_port
 

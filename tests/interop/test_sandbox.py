@@ -21,9 +21,9 @@ from clawft.errors import JsonRpcFailure
 from clawft.provider.server.server_provider import ServerProvider
 from clawft.sandbox.bounds import TEMPORARY, is_within
 from clawft.upstream.cells import Cells
+from clawft.upstream.links import links_to
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.ways import ways_to
 from tests import peers
 from tests.requirements import requirement
 from tests.sandbox.held import means
@@ -46,7 +46,7 @@ async def connected(folder: Path, argv: list[str], **more: Any) -> AsyncGenerato
     workspace.mkdir(exist_ok=True)
     cells = Cells(folder / "state", workspace)
     spec = UpstreamSpec("held", command=argv[0], args=tuple(argv[1:]), cwd=str(workspace), **more)
-    ways = partial(ways_to, cells=cells)
+    ways = partial(links_to, cells=cells)
     pool = Pool(folder / "cache", ways, [{"uri": workspace.as_uri(), "name": "work"}])
     made: list[ServerProvider] = []
     pool.news.added.listen(lambda upstream: made.append(ServerProvider(upstream)))

@@ -17,9 +17,9 @@ import psutil
 import pytest
 
 from clawft.provider.server.server_provider import ServerProvider
+from clawft.upstream.links import links_to
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.ways import ways_to
 from tests import peers
 from tests.requirements import requirement
 from tests.servers.pipe import notification, request
@@ -34,7 +34,7 @@ EVERYTHING = "mcp-server-everything"
 
 @asynccontextmanager
 async def connected(folder: Path, spec: UpstreamSpec) -> AsyncGenerator[tuple[Pool, ServerProvider]]:
-    pool = Pool(folder / "cache", ways_to, [{"uri": folder.as_uri(), "name": "work"}])
+    pool = Pool(folder / "cache", links_to, [{"uri": folder.as_uri(), "name": "work"}])
     made: list[ServerProvider] = []
     pool.news.added.listen(lambda upstream: made.append(ServerProvider(upstream)))
     pool.news.notification.listen(lambda upstream, notice, stream: made[0].on_notification(notice, upstream, stream))

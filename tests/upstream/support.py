@@ -9,10 +9,10 @@ from typing import Any
 
 from clawft.link.base import Link
 from clawft.link.memory import MemoryLink, Scripted
+from clawft.upstream.links import links_to
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import ServerState
-from clawft.upstream.ways import ways_to
 
 HONEST = str(Path(__file__).parents[1] / "servers" / "honest.py")
 PATIENCE_S = 20.0
@@ -54,7 +54,7 @@ class Tables:
 
     def __call__(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
         if spec.command != "table" and spec.url != ADDRESS:
-            return ways_to(spec)
+            return links_to(spec)
         return [lambda: self._make(spec.name)]
 
     def _make(self, name: str) -> MemoryLink:

@@ -11,9 +11,9 @@ import pytest
 from clawft.config.scripts import read_pinned
 from clawft.link.base import Link
 from clawft.upstream.cells import Cells
+from clawft.upstream.links import links_to
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.ways import ways_to
 from tests.requirements import requirement
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are for Linux")
@@ -52,9 +52,9 @@ async def started(script: Path, swap: Callable[[Path], None], *, held: bool) -> 
     async def clearance(spec: UpstreamSpec) -> list[Callable[[], Link]]:
         pinned = tuple(read_pinned([str(script)], str(script.parent)))
         swap(script)
-        return ways_to(spec, cells=cells, pinned=pinned)
+        return links_to(spec, cells=cells, pinned=pinned)
 
-    pool = Pool(script.parent.parent / "cache", ways_to, [])
+    pool = Pool(script.parent.parent / "cache", links_to, [])
     pool.clearance = clearance
     try:
         await pool.set_servers({"db": spec}, seconds=CONNECT_S)
@@ -91,7 +91,7 @@ async def test_what_is_in_its_scripts_is_not_kept_for_as_long_as_it_runs(script:
     files = tuple(read_pinned([str(script)], str(script.parent)))
     before = sys.getrefcount(files)
     spec = UpstreamSpec("db", command=sys.executable, args=("server.py",), cwd=str(script.parent))
-    (way,) = ways_to(spec, cells=Cells(script.parent.parent / "home", script.parent), pinned=files)
+    (way,) = links_to(spec, cells=Cells(script.parent.parent / "home", script.parent), pinned=files)
     link = way()
     del way
     await link.open(lambda message, stream: None, lambda error: None)

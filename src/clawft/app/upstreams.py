@@ -19,11 +19,11 @@ from clawft.provider.server.question.parked_calls import Park
 from clawft.provider.server.server_provider import ServerProvider
 from clawft.provider.server.server_providers import PersonalLogins, ServerProviders
 from clawft.upstream.cells import Cells
+from clawft.upstream.links import links_to
 from clawft.upstream.offer.cache import folder as cache_folder
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.upstream import Upstream
-from clawft.upstream.ways import ways_to
 
 if TYPE_CHECKING:  # the house makes this object
     from clawft.app.house import App
@@ -58,7 +58,7 @@ class Upstreams:
         return self._ways(spec, await self._app.files.ensure_approved(spec))
 
     def _ways(self, spec: UpstreamSpec, pinned: tuple[PinnedFile, ...] = ()) -> list[Callable[[], Link]]:
-        return ways_to(spec, self._app.heard, self._cells, self._login_to, pinned)
+        return links_to(spec, self._app.heard, self._cells, self._login_to, pinned)
 
     def _login_to(self, spec: UpstreamSpec) -> Credentials:
         return self._app.logins.to_servers.credentials(spec)

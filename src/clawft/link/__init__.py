@@ -12,5 +12,5 @@
 | what many share | `share`: room, turns and time, so that nobody takes all of it |
 | the process itself | `open_files`, `own_thread` |
 
-To add a way to a server: a class with the methods of `base.Link`, and a row in `upstream/ways.py`.
+To add a way to a server: a class with the methods of `base.Link`, and a row in `upstream/links.py`.
 """

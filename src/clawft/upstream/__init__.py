@@ -7,7 +7,7 @@
 | its life | `life`: connect, serve, lose, back off; `state`: how it is, and all that may happen to it |
 | callers who wait for it | `waiting_callers` |
 | one for each conversation | `private_sessions` |
-| how it is reached | `ways`, in the cell of `cells`; `circle` for one that is ourselves |
+| how it is reached | `links`, in the cell of `cells`; `nesting` for one that is ourselves |
 | one conversation with it | `session` |
 | what it has | `offer` |
 | what callers want to hear from it | `interest` |
@@ -18,5 +18,5 @@
 | how it is, as it is told | `status`; `reasons` says why it is not there |
 | what it needs of the house, and tells it | `surroundings`, `news` |
 
-To add a way to a server: a row in `ways.ways_to`. To add something that may happen to one: a move in `state.MOVES`.
+To add a way to a server: a row in `links.links_to`. To add something that may happen to one: a move in `state.MOVES`.
 """

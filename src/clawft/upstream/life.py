@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from clawft.errors import ClawftError, JsonRpcFailure, LinkClosed, LinkError, NeedsAuth, ProtocolFailure
 from clawft.upstream.backoff import Comeback
 from clawft.upstream.health import HealthFinding
-from clawft.upstream.interest.telling import keep_told
+from clawft.upstream.interest.subscriber import keep_subscribed
 from clawft.upstream.session.capabilities import declared
 from clawft.upstream.session.opening import open_session
 from clawft.upstream.session.session import Session
@@ -166,7 +166,7 @@ class Life:
             async with asyncio.timeout(OPEN_SECONDS):
                 with self._step("the handshake"):
                     server.session = session = await self._open()
-                session.start_task(keep_told(session, server.interest, server.lists_changed))
+                session.start_task(keep_subscribed(session, server.interest, server.lists_changed))
                 with self._step("tools/list"):
                     await server.lists.ask(session)
         except TimeoutError:

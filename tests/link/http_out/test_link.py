@@ -19,9 +19,9 @@ from clawft.link.base import OutgoingRequest
 from clawft.link.deadline import Deadline
 from clawft.link.http_out.answer import refusal
 from clawft.link.http_out.link import MAX_RESUMES, HttpLink
+from clawft.upstream.links import links_to
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.ways import ways_to
 from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
 from tests.nesting import TOO_DEEP, nested
 from tests.requirements import requirement
@@ -324,7 +324,7 @@ async def test_a_notice_that_is_refused_is_shown_in_the_status_of_the_server(tmp
         return web.json_response({"jsonrpc": "2.0", "id": asked.message["id"], "result": results[asked.about]})
 
     async with serve(respond) as seen:
-        pool = Pool(tmp_path, ways_to, [])
+        pool = Pool(tmp_path, links_to, [])
         assert (await pool.connect(UpstreamSpec("a", url=seen.url))).errors == {}
         status = pool.server_status("a")
         assert (status.status, "notification with status 500" in status.error) == ("connected", True)
@@ -455,7 +455,7 @@ async def test_a_message_above_the_bound_of_its_server_names_the_key(
         return events.response
 
     async with asyncio.timeout(PATIENCE_S), serve(respond) as site:
-        pool = Pool(tmp_path, ways_to, [])
+        pool = Pool(tmp_path, links_to, [])
         await pool.connect(UpstreamSpec("a", url=site.url, max_message=most))
         session = pool.find("a").session
         assert session is not None

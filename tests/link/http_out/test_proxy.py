@@ -12,8 +12,8 @@ from clawft.errors import InvalidConfig, LinkClosed, LinkError
 from clawft.link.base import OutgoingRequest
 from clawft.link.http_out.link import HttpLink
 from clawft.link.http_out.sse import SseLink
+from clawft.upstream.links import links_to
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.ways import ways_to
 from clawft.wire.jsonrpc.messages import Response
 from tests.requirements import requirement
 from tests.servers.certificates import Authority
@@ -67,7 +67,7 @@ async def test_a_server_over_https_is_reached_through_a_tunnel(tmp_path: Path, m
         async with forward_proxy(port, LOGIN) as proxy:
             named = proxy.url.replace("http://", "http://${secret://env/PROXY_LOGIN}@")
             spec = UpstreamSpec("wiki", url=f"https://{AWAY}/mcp", proxy=named)
-            link = ways_to(spec)[0]()
+            link = links_to(spec)[0]()
             await link.open(lambda message, stream: None, lambda error: None)
             for _ in range(2):
                 assert isinstance(await link.request(CALL), Response)
@@ -83,7 +83,7 @@ def test_a_login_that_makes_another_address_of_its_proxy_is_told_as_that(
     monkeypatch.setenv("PROXY_LOGIN", login)
     proxy = "http://${secret://env/PROXY_LOGIN}@proxy.example.invalid:3128"
     with pytest.raises(InvalidConfig, match="the proxy stands for no http:// address") as told:
-        ways_to(UpstreamSpec("wiki", url=f"https://{AWAY}/mcp", proxy=proxy))[0]()
+        links_to(UpstreamSpec("wiki", url=f"https://{AWAY}/mcp", proxy=proxy))[0]()
     assert "%2F" in told.value.hint
     assert "qux" not in str(told.value)
 

@@ -16,9 +16,9 @@ from clawft.link.deadline import Deadline
 from clawft.link.first_id import before_first_id
 from clawft.link.http_out import sse
 from clawft.link.http_out.sse import SseLink
+from clawft.upstream.links import links_to
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.ways import ways_to
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.jsonrpc.messages import Failure, Response
 from tests.requirements import requirement
@@ -190,7 +190,7 @@ async def test_a_server_without_the_stream_is_refused() -> None:
 async def test_the_old_transport_is_found_after_both_newer_forms_failed(tmp_path: Path) -> None:
     old = Old()
     async with asyncio.timeout(PATIENCE_S), serve(old.respond, "/sse") as seen:
-        pool = Pool(tmp_path, ways_to, [])
+        pool = Pool(tmp_path, links_to, [])
         done = await pool.connect(UpstreamSpec("old", url=seen.url))
         assert done.errors == {}
         assert (pool.server_status("old").revision, pool.server_status("old").tools) == ("2024-11-05", ("old",))

@@ -17,9 +17,9 @@ from clawft.model import Caller, Reply
 from clawft.provider.server import personal_server
 from clawft.provider.server.personal_server import MAX_OF_ONE
 from clawft.provider.server.server_providers import PersonalLogins, ServerProviders
+from clawft.upstream.links import links_to
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import TokenExchange, UpstreamSpec
-from clawft.upstream.ways import ways_to
 from tests.requirements import requirement
 from tests.servers.ledger import Ledger
 from tests.servers.web import serve
@@ -54,7 +54,7 @@ class House:
     def __init__(self, folder: Path, server: Named, connections: int) -> None:
         self.server = server
         self.refused: set[str] = set()
-        self.pool = Pool(folder / "cache", ways_to, [], connections)
+        self.pool = Pool(folder / "cache", links_to, [], connections)
         self.gateway = Gateway()
         people = PersonalLogins("https://login.example", lambda spec, proof: Word(proof, self.refused))
         ServerProviders(self.pool, self.gateway, people=people)

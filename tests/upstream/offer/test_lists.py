@@ -17,6 +17,7 @@ from clawft.errors import ClawftError, JsonRpcFailure, LinkRefused, MessageTooLo
 from clawft.link.base import OutgoingRequest
 from clawft.link.memory import Answer, Scripted
 from clawft.model import Call, ForeignResource, Origin, Reply
+from clawft.upstream.links import links_to
 from clawft.upstream.offer import server_offer
 from clawft.upstream.offer.definition import read_tool
 from clawft.upstream.offer.list_reading import ListReading, cost_of, read_resource
@@ -24,7 +25,6 @@ from clawft.upstream.offer.room import COMMON_BYTES, Room
 from clawft.upstream.pool import Pool
 from clawft.upstream.session.paging import MAX_ITEMS
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.ways import ways_to
 from clawft.wire.readable import MAX_LEVELS
 from tests.nesting import TOO_DEEP, nested
 from tests.requirements import requirement
@@ -342,7 +342,7 @@ async def test_a_list_that_is_none_over_http_costs_that_list_alone(tmp_path: Pat
         return asked.result(lists[asked.about]) if asked.about in lists else web.Response(status=405)
 
     async with serve(respond) as site:
-        p = Pool(tmp_path, ways_to, [])
+        p = Pool(tmp_path, links_to, [])
         done = await p.connect(UpstreamSpec("a", url=site.url))
         status = p.server_status("a")
         await p.close()
@@ -386,7 +386,7 @@ async def _offered(folder: Path, lists: dict[str, str], stream: bool) -> Pool:
         return web.Response(text=f"data: {message}\n\n", content_type="text/event-stream")
 
     async with serve(respond) as site:
-        p = Pool(folder, ways_to, [])
+        p = Pool(folder, links_to, [])
         assert (await p.connect(UpstreamSpec("a", url=site.url))).errors == {}
         return p
 

@@ -23,13 +23,13 @@ from clawft.errors import (
 from clawft.link.base import LinkKind, OutgoingRequest
 from clawft.link.memory import MemoryLink, Scripted
 from clawft.model import Era
+from clawft.upstream.links import links_to
 from clawft.upstream.offer import server_offer
 from clawft.upstream.offer.room import Room
 from clawft.upstream.pool import Pool
 from clawft.upstream.session import paging, session
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.ways import ways_to
 from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
 from tests.requirements import requirement
 from tests.servers.web import Asked, serve
@@ -399,7 +399,7 @@ async def test_a_stateless_server_over_http_that_asks_is_posted_nothing(tmp_path
         return events.response
 
     async with asyncio.timeout(20), serve(respond) as site:
-        pool = Pool(tmp_path, ways_to, [])
+        pool = Pool(tmp_path, links_to, [])
         await pool.connect(UpstreamSpec("a", url=site.url))
         session = pool.find("a").session
         assert session is not None

@@ -17,10 +17,10 @@ from clawft.errors import NotConnected
 from clawft.link.base import Link
 from clawft.link.process import kill_all
 from clawft.upstream.cells import Cells
+from clawft.upstream.links import links_to
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.status import ServerStatus
-from clawft.upstream.ways import ways_to
 
 ANSWER_SECONDS = 30.0
 """How long a server may take to answer at all."""
@@ -37,7 +37,7 @@ async def connected(
     held = cells or Cells(app.settings.home, app.settings.workspace)
 
     def timed(spec: UpstreamSpec) -> list[Callable[[], Link]]:
-        ways = ways_to(spec, cells=held, login_to=app.logins.to_servers.credentials)
+        ways = links_to(spec, cells=held, login_to=app.logins.to_servers.credentials)
         return [lambda way=way: cast("Link", kept(TimedLink(way(), steps))) for way in ways]
 
     def kept(link: TimedLink) -> TimedLink:

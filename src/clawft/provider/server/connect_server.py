@@ -15,11 +15,11 @@ from clawft.provider.server.server_provider import ServerProvider
 from clawft.provider.server.server_providers import ServerProviders
 from clawft.store.home import home
 from clawft.upstream.cells import Cells
+from clawft.upstream.links import links_to
 from clawft.upstream.offer.cache import folder as cache_folder
 from clawft.upstream.pool import CONNECT_SECONDS, Pool
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.spec_rules import as_written
-from clawft.upstream.ways import ways_to
 
 
 class _Nobody:
@@ -40,7 +40,7 @@ def _resolved(workspace: Path | str) -> Path:
 
 
 def _pool(workspace: Path) -> Pool:
-    ways = partial(ways_to, cells=Cells(home(), workspace))
+    ways = partial(links_to, cells=Cells(home(), workspace))
     return Pool(cache_folder(home()), ways, [{"uri": workspace.as_uri(), "name": workspace.name}])
 
 

@@ -21,6 +21,7 @@ from clawft.provider.base import Changes
 from clawft.provider.server.question import handshake_questions
 from clawft.provider.server.question.parked_calls import Park
 from clawft.provider.server.server_provider import ServerProvider
+from clawft.upstream.links import links_to
 from clawft.upstream.offer.cache import SchemaCache
 from clawft.upstream.offer.lists import Parts
 from clawft.upstream.offer.room import Room
@@ -29,7 +30,6 @@ from clawft.upstream.slots import Slots
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import ServerState
 from clawft.upstream.upstream import Upstream
-from clawft.upstream.ways import ways_to
 from clawft.wire.jsonrpc.messages import Notification, Request
 
 if TYPE_CHECKING:  # which own us
@@ -185,7 +185,7 @@ class _Around:
         return self._pool.room
 
     async def link_to(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
-        return ways_to(spec, login_to=lambda _: self._login)
+        return links_to(spec, login_to=lambda _: self._login)
 
     def roots(self) -> list[Mapping[str, Any]]:
         """No folders: those of this machine are not this person's."""

@@ -1,5 +1,5 @@
 """What callers want to hear from a server, and how each era is told.
 
-`interest` is what they want; `telling` keeps the server told: by `subscriptions` in the handshake era, by one `listen`
-in the stateless one.
+`interest` is what they want; `subscriber` keeps the server told: by `subscriptions` in the handshake era, by one
+`listen` in the stateless one.
 """

@@ -12,7 +12,7 @@ from clawft.link.process import Launch, Said
 from clawft.link.stream import StreamLink
 from clawft.store.secrets import resolve, resolve_all
 from clawft.upstream.cells import Cells
-from clawft.upstream.circle import one_deeper
+from clawft.upstream.nesting import nesting_depth
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.spec_rules import is_proxy
 from clawft.wire.secrets import mask_url
@@ -24,7 +24,7 @@ LoginTo = Callable[[UpstreamSpec], Credentials]
 """The login to a server, for servers reached over the network."""
 
 
-def ways_to(
+def links_to(
     spec: UpstreamSpec,
     said: Callable[[str], Said] | None = None,
     cells: Cells | None = None,
@@ -85,6 +85,6 @@ def has_token(spec: UpstreamSpec) -> bool:
 
 def _child(spec: UpstreamSpec, said: Said | None, cells: Cells | None, pinned: tuple[PinnedFile, ...]) -> StreamLink:
     confine = partial(cells.cell, spec) if cells is not None else None
-    variables = {**resolve_all(spec.env), **one_deeper(spec)}
+    variables = {**resolve_all(spec.env), **nesting_depth(spec)}
     launch = Launch(spec.command, spec.args, variables, spec.cwd, confine, pinned)
     return StreamLink(launch, limit=spec.max_message, said=said, name=spec.name)

@@ -14,7 +14,7 @@ MAX_DEPTH = 4
 _OURSELVES = frozenset({"weft", "clawft"})
 
 
-def one_deeper(spec: UpstreamSpec) -> dict[str, str]:
+def nesting_depth(spec: UpstreamSpec) -> dict[str, str]:
     """What a weft among the servers is told, and nobody else. Raises SpawnFailed where it is one too many."""
     if not _is_weft(spec):
         return {}

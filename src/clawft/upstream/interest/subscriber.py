@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # loaded with the first server of the stateless era
     from clawft.upstream.interest.listen import ListenStream
 
 
-async def keep_told(session: Session, interest: Interest, missed: Callable[[], None]) -> None:
+async def keep_subscribed(session: Session, interest: Interest, missed: Callable[[], None]) -> None:
     """Runs beside the session. `missed`: changes of its lists may have gone by unheard."""
     if session.peer.era is Era.HANDSHAKE:
         await _keep(Subscriptions(session, interest), interest)
