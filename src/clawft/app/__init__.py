@@ -2,7 +2,7 @@
 
 | what | where |
 |---|---|
-| everything, put together | `house` |
+| everything, put together | `application` |
 | the process and its signals | `loop` |
 | serving, and who may come in | `serving`, `access`; `own_secrets` |
 | tools of our own | `families`, `own_tools` |
@@ -13,7 +13,7 @@
 To add a guard: a row in `App._guards`. To tell a family its settings: a row in `_MAKERS` of `families`.
 """
 
-from clawft.app.house import App
+from clawft.app.application import App
 from clawft.app.loop import run, stop_signal
 from clawft.app.own_secrets import gateway_token, token_file
 

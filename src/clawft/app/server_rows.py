@@ -18,7 +18,7 @@ from clawft.model import Origin
 from clawft.wire.secrets import mask_url
 
 if TYPE_CHECKING:
-    from clawft.app.house import App
+    from clawft.app.application import App
     from clawft.config.layers import FoundServer
     from clawft.upstream.status import ServerStatus
 

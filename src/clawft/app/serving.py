@@ -13,7 +13,7 @@ from clawft.link.lines import LineWriter
 from clawft.link.stdio_in import open_stdio, take_stdio
 
 if TYPE_CHECKING:  # which serves through us
-    from clawft.app.house import App
+    from clawft.app.application import App
 
 GRACE_SECONDS = 5.0
 """How long running calls may take after we were asked to stop."""

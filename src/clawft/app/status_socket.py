@@ -28,7 +28,7 @@ from clawft.config.places import is_json, running_folder
 from clawft.store.home import PRIVATE_FILE, private_dir, write_private
 
 if TYPE_CHECKING:
-    from clawft.app.house import App
+    from clawft.app.application import App
 
 ANSWER_SECONDS = 5.0
 OTHERS_SECONDS = 1.0

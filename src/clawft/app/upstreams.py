@@ -26,7 +26,7 @@ from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.upstream import Upstream
 
 if TYPE_CHECKING:  # the house makes this object
-    from clawft.app.house import App
+    from clawft.app.application import App
     from clawft.guard.approval.offers import OfferedTools
     from clawft.sandbox.pinned_file import PinnedFile
 

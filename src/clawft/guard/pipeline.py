@@ -1,8 +1,8 @@
 """What a guard is, and how the ordered list of guards is composed once for all tools that share it.
 
 A guard may answer, refuse or look at the reply. It never asks which other guards exist. To add one: write a class here
-in `guard/`, give it a row in the list in `app/house.py`. What else it does, besides guarding calls, is told by the
-protocols it implements: here, and in `sides`.
+in `guard/`, give it a row in the list in `app/application.py`. The protocols it implements, here and in `sides`, tell
+what else it does besides guarding calls.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Pipeline:
         """Which of the guards apply to this tool. Tools with the same answer share one chain."""
         return tuple([part.guard.applies(tool, origin) for part in self._parts])
 
-    def way(self, applying: Sequence[bool], end: Callable[[Finish], Next]) -> Next:
+    def chain(self, applying: Sequence[bool], end: Callable[[Finish], Next]) -> Next:
         """Compose these guards around the last step.
 
         `end` makes that step and is given what it does to replies: an innermost guard that only finishes replies needs

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from clawft.app.house import App
+from clawft.app.application import App
 from clawft.app.server_rows import JUDGED_AT_ONCE, server_rows
 from clawft.config.layers import Scope
 from clawft.errors import ServerNotFound

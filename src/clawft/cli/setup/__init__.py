@@ -118,7 +118,7 @@ def with_app(
     `servers`: start them and wait until each was tried. Work on one `tool` waits for its server only; a `look` at what
     all of them have waits a moment.
     """
-    from clawft.app import App, run  # brings the whole house
+    from clawft.app import App, run  # brings the whole application
 
     chosen = settings(options)
     _say_who_warns()
