@@ -18,7 +18,7 @@ def call(arguments: bytes = b"{}", *, caller: Caller | None = None, tool: Tool =
 def way(guards: Sequence[Guard], end: Callable[[Finish], Next]) -> Next:
     """The way down for the tool, through these."""
     pipeline = Pipeline(guards)
-    return pipeline.way(pipeline.applying(TOOL, Origin("demo")), end)
+    return pipeline.chain(pipeline.applying(TOOL, Origin("demo")), end)
 
 
 def answers(reply: Reply) -> Next:

@@ -46,7 +46,7 @@ def table(name: str, **more: Any) -> UpstreamSpec:
 
 
 class Tables:
-    """Ways to servers that are tables; every link ever made is kept, by server."""
+    """GuardedChains to servers that are tables; every link ever made is kept, by server."""
 
     def __init__(self, tables: Mapping[str, Mapping[str, Scripted]] | None = None) -> None:
         self.tables = dict(tables or {})

@@ -98,7 +98,7 @@ class Gateway:
         self.prompts = Prompts(basis)
         self.resources = Resources(basis, self.events)
         witnesses = Pipeline([guard for guard in guards if is_of(guard, WitnessGuard)])
-        self._missing = witnesses.way(witnesses.applying(_NO_TOOL, _NOWHERE), lambda _: self._not_there)
+        self._missing = witnesses.chain(witnesses.applying(_NO_TOOL, _NOWHERE), lambda _: self._not_there)
 
     def set_server_info(self, name: str, version: str) -> None:
         """The name and version that callers are told from now on."""

@@ -29,7 +29,7 @@ class Surroundings(Protocol):
         ...
 
     async def link_to(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
-        """Ways to reach it, best first; later ones are tried when a server refuses the earlier.
+        """GuardedChains to reach it, best first; later ones are tried when a server refuses the earlier.
 
         Raises SpawnFailed for one that may not be started.
         """

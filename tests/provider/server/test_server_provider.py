@@ -344,11 +344,11 @@ async def test_a_refused_header_leads_to_a_new_list_and_one_more_try(tmp_path: P
     }
     link = Http({"server/discover": about, "tools/list": annotated("Old"), "tools/call": check})
 
-    class Ways(Tables):
+    class GuardedChains(Tables):
         def __call__(self, spec: Any) -> Any:
             return [lambda: link]
 
-    async with served(tmp_path, table("a"), ways=Ways()) as (_, _, providers):
+    async with served(tmp_path, table("a"), ways=GuardedChains()) as (_, _, providers):
         link.answers["tools/list"] = annotated("New")
         one = provider(providers, "a")
         assert json.loads((await one.run(call(one, "t", region="r"))).result) == {"content": []}

@@ -6,6 +6,6 @@
 | what tools are found by | `indexes` |
 | who offers it | `roster`, of each `registered_provider`; `personal` for what single people have |
 | lists as bytes | `listing`, page by page from one `bookmark` to the next |
-| the ways down to a provider | `ways` |
+| the guards around a call to a provider | `guarded_chains` |
 | URIs that several have | `shared_uris` |
 """

@@ -23,8 +23,8 @@ from clawft.catalog.snapshot import (
 from clawft.catalog.surface import Surface, without_finders
 from clawft.errors import ClawftError
 from clawft.gateway.offer.basis import Basis
+from clawft.gateway.offer.guarded_chains import GuardedChains
 from clawft.gateway.offer.registered_provider import RegisteredProvider, listed_by
-from clawft.gateway.offer.ways import Ways
 from clawft.guard.pipeline import Pipeline
 from clawft.model import Caller, Origin, Tool
 from clawft.policy.globs import any_matches
@@ -79,9 +79,9 @@ class Tools:
         return self._built
 
     def _offer(self, known: RegisteredProvider, caller: Caller = _ANYONE) -> ProviderOffer:
-        ways = Ways(self._pipeline, known, self._basis.shared)
+        chains = GuardedChains(self._pipeline, known, self._basis.shared)
         tools = _tools_of(self._personal.seen(known.provider, caller), of_server=bool(known.origin.server))
-        return ProviderOffer(known.origin, tools, ways.bind, ways.fast_path_of, _is_unknown(known))
+        return ProviderOffer(known.origin, tools, chains.bind, chains.fast_path_of, _is_unknown(known))
 
     @property
     def entries(self) -> tuple[CatalogEntry, ...]:

@@ -130,18 +130,18 @@ async def test_its_progress_reaches_the_caller_and_extends_its_time_to_a_hard_li
             ExecutionFailed, match="no answer within 3000 ms, the most that signs of life make of 300 ms"
         ):
             await told.reply()
-        assert not len(plain.way.following)
+        assert not len(plain.route.following)
 
 
 async def test_nobody_follows_one_that_was_cancelled_or_never_left(tmp_path: Path) -> None:
     async with served(tmp_path, child("a")) as (mine, _, providers):
         one, heard = provider(providers, "a"), Heard()
         plain, _ = sent(one, call(one, "report", FOLLOWED, heard, pause=0.2))
-        following = plain.way.following
+        following = plain.route.following
         assert len(following) == 1
         plain.cancel()
         assert not len(following)
-        await plain.way.session.link.close()
+        await plain.route.session.link.close()
         asked = call(one, "report", FOLLOWED, heard)
         assert one.start(asked, Told(asked)) is None
         assert not len(following)

@@ -12,7 +12,7 @@ from clawft.upstream.flights import Flight
 from clawft.wire.jsonrpc.messages import Failure, Response
 
 if TYPE_CHECKING:  # which starts them
-    from clawft.provider.server.call.server_calls import CallTemplate, SessionWay
+    from clawft.provider.server.call.server_calls import CallTemplate, PlainRoute
 
 CallEnd = Response | Failure | ClawftError
 
@@ -24,24 +24,24 @@ class PlainCall(Flight):
     _token: int | None = None
     """The progress token we sent, if the caller wants progress."""
 
-    def __init__(self, call: Call, template: CallTemplate, way: SessionWay, receiver: ReplyReceiver) -> None:
+    def __init__(self, call: Call, template: CallTemplate, route: PlainRoute, receiver: ReplyReceiver) -> None:
         self.call = call
-        self.way = way
+        self.route = route
         self._what = call.tool.name
         self._seconds = template.seconds
         self._hard = template.hard_seconds
         self._receiver = receiver
         self._id = self._post(template.head, call.meta)
-        way.upstream.flights[self] = None
-        self.begin(_no_matter, way.loop)  # see `ring`: a method of ours in ourselves would be a cycle
+        route.upstream.flights[self] = None
+        self.begin(_no_matter, route.loop)  # see `ring`: a method of ours in ourselves would be a cycle
 
     def _post(self, head: bytes, meta: bytes) -> bytes:
         if not meta:
-            return self.way.link.post(head + self.call.arguments + b"}}", self)
-        following = self.way.following
+            return self.route.link.post(head + self.call.arguments + b"}}", self)
+        following = self.route.following
         self._token = following.begin(self.call.talk, self) if relay.wants_progress(meta) else None
         try:
-            return self.way.link.post(head + self.call.arguments + relay.call_end(meta, self._token), self)
+            return self.route.link.post(head + self.call.arguments + relay.call_end(meta, self._token), self)
         except LinkError:
             self._stop_following()
             raise
@@ -76,8 +76,8 @@ class PlainCall(Flight):
 
     def _give_up(self, beside: bytes = b"") -> None:
         self._end()
-        self.way.upstream.abandoned.note(self)
-        self.way.link.withdraw(self._id, beside)
+        self.route.upstream.abandoned.note(self)
+        self.route.link.withdraw(self._id, beside)
 
     def _read(self, answer: Response | Failure) -> Reply | None:
         """The reply; None if more is needed, or the answer is wrong: the slow path then says how."""
@@ -91,7 +91,7 @@ class PlainCall(Flight):
     def _end(self) -> None:
         self._over = True
         self.end()
-        upstream = self.way.upstream
+        upstream = self.route.upstream
         del upstream.flights[self]
         self._stop_following()
         if self.answering:
@@ -100,10 +100,10 @@ class PlainCall(Flight):
 
     def _stop_following(self) -> None:
         if self._token is not None:
-            self.way.following.end(self._token)
+            self.route.following.end(self._token)
 
     def _go_on(self, ended: CallEnd) -> None:
-        self._receiver.continue_with(lambda call: self.way.settle(self, ended))
+        self._receiver.continue_with(lambda call: self.route.settle(self, ended))
 
 
 def _no_matter() -> None:

@@ -46,7 +46,7 @@ class CallTemplate(Struct, frozen=True, gc=False):
     """The bytes of the request between its id and its arguments."""
 
 
-class SessionWay(Struct, frozen=True, gc=False):
+class PlainRoute(Struct, frozen=True, gc=False):
     """What all plain calls in one session have in common."""
 
     upstream: Upstream
@@ -68,7 +68,7 @@ class ServerCalls:
         self._keeps_callers_apart = server.keeps_callers_apart
         self._slow_path: SlowPath | None = None
         self._templates: dict[str, CallTemplate] = {}
-        self._way: SessionWay | None = None
+        self._route: PlainRoute | None = None
         self._was_called = False
         self.only_principal = ""
         """The principal of all calls so far, if it is only one: it gets log messages outside of calls."""
@@ -90,27 +90,27 @@ class ServerCalls:
         session = upstream.session
         if session is None or not _is_plain(call, session) or self._keeps_callers_apart:
             return None
-        way = self._way if self._way is not None and self._way.session is session else self._find_way(session)
-        if way is None or not upstream.gate.try_enter():
+        route = self._route if self._route is not None and self._route.session is session else self._find_route(session)
+        if route is None or not upstream.gate.try_enter():
             return None
         if call.caller.principal != self.only_principal:
             self._meet(call.caller.principal)
-        begin = way.begin
+        begin = route.begin
         try:
-            return begin(call, self._templates.get(call.tool.name) or self._learn(call.tool.name), way, receiver)
+            return begin(call, self._templates.get(call.tool.name) or self._learn(call.tool.name), route, receiver)
         except LinkError:  # the link was just lost: on the slow path the call finds the next one
             upstream.gate.leave()
             return None
 
-    def _find_way(self, session: Session) -> SessionWay | None:
+    def _find_route(self, session: Session) -> PlainRoute | None:
         if session.posting is None:
             return None
         from clawft.provider.server.call.plain_call import PlainCall  # once for each session
 
         loop = asyncio.get_running_loop()
         following = self._server.following
-        self._way = SessionWay(self._upstream, session, session.posting, loop, following, PlainCall, self._settle)
-        return self._way
+        self._route = PlainRoute(self._upstream, session, session.posting, loop, following, PlainCall, self._settle)
+        return self._route
 
     async def _settle(self, plain: PlainCall, ended: CallEnd) -> Reply:
         return await self.slow_path.settle(plain, ended)

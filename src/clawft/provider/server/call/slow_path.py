@@ -73,8 +73,8 @@ class SlowPath:
 
     async def settle(self, plain: PlainCall, ended: CallEnd) -> Reply:
         """Finish a plain call that ended with anything but a plain result."""
-        upstream = plain.way.upstream
-        attempt = Attempt(plain.call, upstream, plain.way.session, plain.left())
+        upstream = plain.route.upstream
+        attempt = Attempt(plain.call, upstream, plain.route.session, plain.left())
         try:
             if not isinstance(ended, ClawftError):
                 return await self._reply(attempt, ended)

@@ -11,7 +11,7 @@ from clawft.model import Capabilities, FastPath, Next, Tool
 _NO_NEEDS = Capabilities()
 
 
-class Ways:
+class GuardedChains:
     """Builds a chain on first use and shares it: a server may have thousands of tools, and each chain is many steps."""
 
     def __init__(self, pipeline: Pipeline, known: RegisteredProvider, shared: SharedUris) -> None:
@@ -25,13 +25,13 @@ class Ways:
         known = self._known
         needy = tool.needs != _NO_NEEDS
         kind = (needy, *self._pipeline.applying(tool, known.origin))
-        way = self._guarded.get(kind)
-        if way is None:
+        chain = self._guarded.get(kind)
+        if chain is None:
             last = able(known.end) if needy else known.end
-            way = self._guarded[kind] = self._pipeline.way(
+            chain = self._guarded[kind] = self._pipeline.chain(
                 kind[1:], lambda finish: as_reply(last, finish, self._shared)
             )
-        return way
+        return chain
 
     def fast_path_of(self, tool: Tool) -> FastPath | None:
         known = self._known
