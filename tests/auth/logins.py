@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from clawft.auth.desk import LoginDesk
 from clawft.auth.discovery import find_server
 from clawft.auth.flow import LoginFlow
+from clawft.auth.interactive_logins import InteractiveLogins
 from clawft.auth.tokens import Login, OAuthClient
 from clawft.auth.vault import Vault
 from clawft.auth.web import Web
@@ -21,8 +21,8 @@ WEFT_SECONDS = 60.0
 SCOPES = ("openid", "offline_access", "api.read")
 
 
-def desk() -> LoginDesk:
-    return LoginDesk(lambda near: Web(lambda url, addresses: None, near))
+def interactive_logins() -> InteractiveLogins:
+    return InteractiveLogins(lambda near: Web(lambda url, addresses: None, near))
 
 
 async def logged_in(
@@ -34,7 +34,7 @@ async def logged_in(
     scopes: tuple[str, ...] = SCOPES,
 ) -> Login:
     """A login through the browser, stored."""
-    at = desk()
+    at = interactive_logins()
     server = await find_server(at.make_web(provider.issuer), provider.issuer)
 
     def make(uri: str) -> LoginFlow:

@@ -70,7 +70,7 @@ def test_a_known_shape_is_taken_out_of_text_and_of_json(name: str) -> None:
         "https://example.com:8080/path?x=1 and mail@example.com",
         "a commit 3f786850e387550fdab836ed7e6dc881de23001b, a digest sha256:" + "ab" * 32,
         "AKIA is four letters; eyJ begins a token; -----BEGIN CERTIFICATE----- is none",
-        "desk-" + "a" * 40,
+        "interactive_logins-" + "a" * 40,
         "naïve “text” ✓ \ud83d",
     ],
 )

@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from clawft.auth.config import OAuth2Config, build_config, flow_of
-from clawft.auth.desk import LoginDesk
 from clawft.auth.discovery import By, check_owner, find_server
 from clawft.auth.flow import AuthorizationResponse, AuthorizeResult, LoginFlow, begin
+from clawft.auth.interactive_logins import InteractiveLogins
 from clawft.auth.presets import ProviderName
 from clawft.auth.tokens import AuthServer, Login
 from clawft.auth.vault import Vault
@@ -102,16 +102,16 @@ def vault_of(ctx: ToolContext) -> Vault:
     return own if principal == LOCAL else Vault(own.folder / "people" / folder_name(principal))
 
 
-def desk_with(policy: UrlPolicy) -> LoginDesk:
-    return LoginDesk(lambda near: Web(judge_by(policy, "oauth2"), near))
+def desk_with(policy: UrlPolicy) -> InteractiveLogins:
+    return InteractiveLogins(lambda near: Web(judge_by(policy, "oauth2"), near))
 
 
 def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], bool]]:
-    desk = desk_with(settings or UrlPolicy())
-    return [(make(desk), True) for make in (_authorize, _device, _callback, _refresh, _status)]
+    interactive_logins = desk_with(settings or UrlPolicy())
+    return [(make(interactive_logins), True) for make in (_authorize, _device, _callback, _refresh, _status)]
 
 
-def _authorize(desk: LoginDesk) -> Callable[..., Any]:
+def _authorize(interactive_logins: InteractiveLogins) -> Callable[..., Any]:
     @tool(alias="oauth2_authorize", title="Begin a login", destructive=False)
     async def authorize(  # noqa: PLR0913, PLR0917 - what a provider has to be told
         client_id: Text,
@@ -128,7 +128,7 @@ def _authorize(desk: LoginDesk) -> Callable[..., Any]:
         account: Annotated[str, Meta(max_length=128, description="tells several logins apart")] = "",
     ) -> object:
         """Begin a login at another service. Show the person `authorize_url`: they log in there, in their browser."""
-        server = await _found_at(desk, issuer, "program" if flow == "client_credentials" else "browser")
+        server = await _found_at(interactive_logins, issuer, "program" if flow == "client_credentials" else "browser")
         shown = auth_url or (token_url if flow == "client_credentials" else None)  # this flow needs no browser
         described = _DescribedProvider(provider, client_id, client_secret, scopes, shown, token_url, redirect_uri)
         config, vault = _config(described, server), vault_of(ctx)
@@ -137,28 +137,30 @@ def _authorize(desk: LoginDesk) -> Callable[..., Any]:
             check_owner(found.authorization_endpoint, found)
         begun = flow_of(config, vault, redirect_uri or "", server=found, resource=resource or "", account=account)
         if flow == "client_credentials":
-            return _granted(await desk.client_credentials(vault, begun))
-        return await _through_a_browser(desk, ctx, begun)
+            return _granted(await interactive_logins.client_credentials(vault, begun))
+        return await _through_a_browser(interactive_logins, ctx, begun)
 
     return authorize
 
 
-async def _found_at(desk: LoginDesk, issuer: str | None, by: By) -> AuthServer | None:
-    return await find_server(desk.make_web(issuer), issuer, by) if issuer else None
+async def _found_at(interactive_logins: InteractiveLogins, issuer: str | None, by: By) -> AuthServer | None:
+    return await find_server(interactive_logins.make_web(issuer), issuer, by) if issuer else None
 
 
-async def _through_a_browser(desk: LoginDesk, ctx: ToolContext, flow: LoginFlow) -> AuthorizeResult:
+async def _through_a_browser(
+    interactive_logins: InteractiveLogins, ctx: ToolContext, flow: LoginFlow
+) -> AuthorizeResult:
     """Begin a login; without a redirect of the caller's own the person returns to a listener of ours."""
     if flow.redirect_uri:
         return await begin(ctx.store, flow)
-    begun, login = await desk.begin_in_browser(
+    begun, login = await interactive_logins.begin_in_browser(
         ctx.store, vault_of(ctx), lambda ours: msgspec.structs.replace(flow, redirect_uri=ours)
     )
-    desk.finish_in_background(login, flow.name)
+    interactive_logins.finish_in_background(login, flow.name)
     return begun
 
 
-def _device(desk: LoginDesk) -> Callable[..., Any]:
+def _device(interactive_logins: InteractiveLogins) -> Callable[..., Any]:
     @tool(alias="oauth2_device", title="Begin a login on another device", destructive=False)
     async def device(
         client_id: Text,
@@ -171,15 +173,17 @@ def _device(desk: LoginDesk) -> Callable[..., Any]:
         issuer: Annotated[Url, Meta(description="finds the addresses by itself")] = None,
     ) -> DeviceLogin:
         """Begin a login without a browser here: the person types `user_code` at `verification_uri`, anywhere."""
-        server = await _found_at(desk, issuer, "device")
+        server = await _found_at(interactive_logins, issuer, "device")
         config = _config(_DescribedProvider(provider, client_id, client_secret, scopes, token_url, token_url), server)
         found = server or config.server
         if device_url:
             found = msgspec.structs.replace(found, device_authorization_endpoint=device_url)
             check_owner(device_url, found)
         vault = vault_of(ctx)
-        code, login = await desk.begin_device(vault, flow_of(config, vault, "", server=found), own_page=True)
-        desk.finish_in_background(login, provider)
+        code, login = await interactive_logins.begin_device(
+            vault, flow_of(config, vault, "", server=found), own_page=True
+        )
+        interactive_logins.finish_in_background(login, provider)
         return DeviceLogin(
             provider, code.user_code, code.verification_uri, code.verification_uri_complete, code.expires_at
         )
@@ -187,7 +191,7 @@ def _device(desk: LoginDesk) -> Callable[..., Any]:
     return device
 
 
-def _callback(desk: LoginDesk) -> Callable[..., Any]:
+def _callback(interactive_logins: InteractiveLogins) -> Callable[..., Any]:
     @tool(alias="oauth2_callback", title="Finish a login", destructive=False)
     async def callback(
         state: Text,
@@ -196,12 +200,14 @@ def _callback(desk: LoginDesk) -> Callable[..., Any]:
         iss: Annotated[Url, Meta(description="the parameter of this name, if the redirect has one")] = None,
     ) -> TokenSummary:
         """Finish a login with what the redirect brought. Not needed where `redirect_uri` was left out."""
-        return _granted(await desk.finish(ctx.store, vault_of(ctx), AuthorizationResponse(state, code, iss)))
+        return _granted(
+            await interactive_logins.finish(ctx.store, vault_of(ctx), AuthorizationResponse(state, code, iss))
+        )
 
     return callback
 
 
-def _refresh(desk: LoginDesk) -> Callable[..., Any]:
+def _refresh(interactive_logins: InteractiveLogins) -> Callable[..., Any]:
     @tool(alias="oauth2_refresh", title="Renew a login", destructive=False)
     async def refresh(provider: ProviderKey, ctx: ToolContext) -> RenewedLogin:
         """Renew the stored login of a provider now. `rest__request` does it by itself when it is due."""
@@ -209,13 +215,13 @@ def _refresh(desk: LoginDesk) -> Callable[..., Any]:
         logins = await vault.load(provider)
         if not logins:
             raise no_login(provider)
-        token = (await desk.renewal(vault).renew(provider, logins[0])).tokens
+        token = (await interactive_logins.renewal(vault).renew(provider, logins[0])).tokens
         return RenewedLogin(provider, token.expires_at, token.scopes)
 
     return refresh
 
 
-def _status(desk: LoginDesk) -> Callable[..., Any]:
+def _status(interactive_logins: InteractiveLogins) -> Callable[..., Any]:
     @tool(alias="oauth2_status", title="Show logins", read_only=True, open_world=False)
     async def status(ctx: ToolContext, provider: Annotated[str, Meta(max_length=128)] = "") -> list[LoginStatus]:
         """Which logins there are, for whom, until when; never the tokens themselves."""

@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from clawft.auth.desk import LoginDesk
+from clawft.auth.interactive_logins import InteractiveLogins
 from clawft.auth.token_hosts import may_go, place_in
 from clawft.auth.tokens import Login
 from clawft.auth.vault import Vault
@@ -62,7 +62,7 @@ class RestRequest(Struct, frozen=True):
 
 def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], bool]]:
     policy = settings or UrlPolicy()
-    desk = desk_with(policy)
+    interactive_logins = desk_with(policy)
 
     @tool(alias="rest_request", title="Call a REST API")
     async def request(  # noqa: PLR0913, PLR0917 - the parts of a request
@@ -78,7 +78,7 @@ def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], boo
     ) -> object:
         """Call a REST API with a stored login. Gives the JSON body, text, or binary data in base64."""
         asked = read_request(method, url, body, headers or {}, body_type, max_bytes)
-        call = _RestCall(asked, provider, account, vault_of(ctx), desk, policy)
+        call = _RestCall(asked, provider, account, vault_of(ctx), interactive_logins, policy)
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
                 found = await call.answer()
@@ -163,12 +163,12 @@ class _RestCall(Struct, frozen=True):
     provider: str
     account: str
     vault: Vault
-    desk: LoginDesk
+    interactive_logins: InteractiveLogins
     policy: UrlPolicy
 
     async def answer(self) -> FetchedAnswer:
         """A successful answer; ExecutionFailed for others. If the login is refused, it is renewed once."""
-        renewal = self.desk.renewal(self.vault)
+        renewal = self.interactive_logins.renewal(self.vault)
         login = choose(await self.vault.load(self.provider), self.provider, self.account, self.asked.url)
         login = await renewal.fresh(self.provider, login)
         found = await self._with_patience(login)

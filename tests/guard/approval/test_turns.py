@@ -28,32 +28,32 @@ class Desk:
 @requirement("POOL-18")
 async def test_who_comes_while_the_turn_passes_on_waits_like_the_others() -> None:
     """The lock is free for a moment then, and was forgotten with those who waited for it."""
-    desk, first_answered, others_answered = Desk(), asyncio.Event(), asyncio.Event()
+    interactive_logins, first_answered, others_answered = Desk(), asyncio.Event(), asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
-        first = tasks.create_task(desk.ask("first", first_answered))
+        first = tasks.create_task(interactive_logins.ask("first", first_answered))
         await asyncio.sleep(0)
-        tasks.create_task(desk.ask("second", others_answered))
+        tasks.create_task(interactive_logins.ask("second", others_answered))
         await asyncio.sleep(0)
-        first.add_done_callback(lambda _: tasks.create_task(desk.ask("newcomer", others_answered)))
+        first.add_done_callback(lambda _: tasks.create_task(interactive_logins.ask("newcomer", others_answered)))
         first_answered.set()
         for _ in range(20):  # turns of the loop: enough for the next, and for whoever would not wait
             await asyncio.sleep(0)
-        assert (desk.inside, desk.most) == (1, 1)
+        assert (interactive_logins.inside, interactive_logins.most) == (1, 1)
         others_answered.set()
-    assert sorted(desk.seen) == ["first", "newcomer", "second"]
-    assert desk.most == 1
+    assert sorted(interactive_logins.seen) == ["first", "newcomer", "second"]
+    assert interactive_logins.most == 1
 
 
 @requirement("POOL-18")
 async def test_a_turn_that_nobody_wants_any_more_is_not_kept() -> None:
     """Nor that of who gave up waiting for it."""
-    desk, answered = Desk(), asyncio.Event()
+    interactive_logins, answered = Desk(), asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(desk.ask("first", answered))
+        tasks.create_task(interactive_logins.ask("first", answered))
         await asyncio.sleep(0)
-        gives_up = tasks.create_task(desk.ask("second", answered))
+        gives_up = tasks.create_task(interactive_logins.ask("second", answered))
         await asyncio.sleep(0)
         gives_up.cancel()
         answered.set()
-    assert desk.seen == ["first"]
-    assert not desk.turns.locks
+    assert interactive_logins.seen == ["first"]
+    assert not interactive_logins.turns.locks

@@ -28,9 +28,9 @@ async def to_server(told: Options, spec: UpstreamSpec) -> Login:
     logins = ServerLogins(home_folder(), settings(told).url_policy)
     receiver = RedirectListener()
     identity = Identity(_client(told, logins.vault), scopes=tuple(told.scope))
-    desk = logins.with_browser(spec, identity, LoginScreen(receiver, told.no_browser, spec.url))
+    interactive_logins = logins.with_browser(spec, identity, LoginScreen(receiver, told.no_browser, spec.url))
     try:
-        return await desk.log_in(read_challenge(await _challenge(spec)))
+        return await interactive_logins.log_in(read_challenge(await _challenge(spec)))
     finally:
         await receiver.close()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from clawft.auth.config import build_config, flow_of
-from clawft.auth.desk import LoginDesk
 from clawft.auth.discovery import find_server
 from clawft.auth.flow import LoginFlow
+from clawft.auth.interactive_logins import InteractiveLogins
 from clawft.auth.presets import PRESETS
 from clawft.auth.token_hosts import place_in
 from clawft.auth.tokens import AuthServer, Login
@@ -29,20 +29,22 @@ async def to_service(told: Options) -> Login:
     configured = [told.issuer, told.auth_url, told.token_url]
     if before is not None:
         configured += [before.server.issuer, before.server.token_endpoint, before.server.authorization_endpoint]
-    desk = LoginDesk(web_for(settings(told).url_policy, configured))
-    flow = await _flow(told, vault, desk, before)
+    interactive_logins = InteractiveLogins(web_for(settings(told).url_policy, configured))
+    flow = await _flow(told, vault, interactive_logins, before)
     if told.client_credentials:
-        return await desk.client_credentials(vault, flow)
-    return await (_by_code(desk, vault, flow) if told.device else _by_browser(desk, vault, flow, told))
+        return await interactive_logins.client_credentials(vault, flow)
+    return await (
+        _by_code(interactive_logins, vault, flow) if told.device else _by_browser(interactive_logins, vault, flow, told)
+    )
 
 
-async def _flow(told: Options, vault: Vault, desk: LoginDesk, before: Login | None) -> LoginFlow:
+async def _flow(told: Options, vault: Vault, interactive_logins: InteractiveLogins, before: Login | None) -> LoginFlow:
     """By what was typed, or else as it was the last time."""
     if before is not None and not (told.client_id or told.issuer or told.token_url):
         return _as_before(told, before)
     if not told.client_id:
         raise _lacking(told)
-    return await _as_typed(told, vault, desk)
+    return await _as_typed(told, vault, interactive_logins)
 
 
 def _lacking(told: Options) -> LoginFailed:
@@ -81,9 +83,9 @@ def _as_before(told: Options, before: Login) -> LoginFlow:
     )
 
 
-async def _as_typed(told: Options, vault: Vault, desk: LoginDesk) -> LoginFlow:
+async def _as_typed(told: Options, vault: Vault, interactive_logins: InteractiveLogins) -> LoginFlow:
     by = "program" if told.client_credentials else "device" if told.device else "browser"
-    server = await find_server(desk.make_web(told.issuer), told.issuer, by) if told.issuer else None
+    server = await find_server(interactive_logins.make_web(told.issuer), told.issuer, by) if told.issuer else None
     config = build_config(
         told.name,
         told.client_id,
@@ -103,9 +105,9 @@ def _unused(told: Options, server: AuthServer | None) -> str:
     return ""
 
 
-async def _by_browser(desk: LoginDesk, vault: Vault, flow: LoginFlow, told: Options) -> Login:
+async def _by_browser(interactive_logins: InteractiveLogins, vault: Vault, flow: LoginFlow, told: Options) -> Login:
     store = FileStore(state_folder(told.agent, "oauth2"))
-    begun, finished = await desk.begin_in_browser(
+    begun, finished = await interactive_logins.begin_in_browser(
         store, vault, lambda uri: msgspec.structs.replace(flow, redirect_uri=uri)
     )
     show_address(begun.authorize_url, told.no_browser)
@@ -114,11 +116,11 @@ async def _by_browser(desk: LoginDesk, vault: Vault, flow: LoginFlow, told: Opti
     except TimeoutError:
         raise nobody_came() from None
     finally:
-        await desk.receiver.close()
+        await interactive_logins.receiver.close()
 
 
-async def _by_code(desk: LoginDesk, vault: Vault, flow: LoginFlow) -> Login:
-    code, finished = await desk.begin_device(vault, flow)
+async def _by_code(interactive_logins: InteractiveLogins, vault: Vault, flow: LoginFlow) -> Login:
+    code, finished = await interactive_logins.begin_device(vault, flow)
     print(f"open {safe(code.verification_uri_complete or code.verification_uri)}", flush=True)
     print(f"and type {safe(code.user_code)}", flush=True)
     return await finished

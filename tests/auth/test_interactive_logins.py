@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 import pytest
 from aiohttp import web
 
-from clawft.auth import desk as desks
+from clawft.auth import interactive_logins as desks
 from clawft.auth.flow import LoginFlow
 from clawft.auth.tokens import AuthServer, Login, OAuthClient
 from clawft.auth.vault import Vault
 from clawft.errors import LoginFailed
 from clawft.store.memory import MemoryStore
-from tests.auth.logins import desk
+from tests.auth.logins import interactive_logins
 from tests.requirements import requirement
 from tests.servers.rogue_issuer import Asked, Rogue, rogue_issuer
 
@@ -35,7 +35,7 @@ def flow_to(rogue: Rogue) -> LoginFlow:
 async def test_codes_that_nobody_types_have_a_bound(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     """For each of them a server is asked every few seconds."""
     monkeypatch.setattr(desks, "MAX_CODES", 3)
-    here = desk()
+    here = interactive_logins()
     async with rogue_issuer({"/device": DEVICE, "/token": pending}) as rogue:
         asked = [here.begin_device(vault, flow_to(rogue)) for _ in range(5)]
         begun = await asyncio.gather(*asked, return_exceptions=True)
@@ -53,7 +53,7 @@ async def test_one_person_does_not_take_the_codes_of_all_others(
     tmp_path: Path, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(desks, "MAX_CODES", 4)
-    here, other = desk(), Vault(tmp_path / "other")
+    here, other = interactive_logins(), Vault(tmp_path / "other")
     async with rogue_issuer({"/device": DEVICE, "/token": pending}) as rogue:
         greedy = [(await here.begin_device(vault, flow_to(rogue)))[1] for _ in range(4)]
         modest = [(await here.begin_device(other, flow_to(rogue)))[1] for _ in range(2)]
@@ -75,7 +75,7 @@ async def ended(task: asyncio.Task[Login]) -> None:
 
 async def test_a_device_login_that_cannot_begin_takes_no_place(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(desks, "MAX_CODES", 1)
-    here = desk()
+    here = interactive_logins()
     async with rogue_issuer({}) as rogue:
         for _ in range(3):
             with pytest.raises(LoginFailed, match="gives no code"):
@@ -83,7 +83,7 @@ async def test_a_device_login_that_cannot_begin_takes_no_place(vault: Vault, mon
 
 
 async def test_a_login_that_cannot_begin_leaves_no_listener(vault: Vault) -> None:
-    here, addresses = desk(), list[str]()
+    here, addresses = interactive_logins(), list[str]()
 
     def nowhere(address: str) -> LoginFlow:
         addresses.append(address)

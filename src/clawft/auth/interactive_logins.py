@@ -1,4 +1,4 @@
-"""Where logins are begun and finished in this process, through one listener for all of them."""
+"""Logins that a person takes part in, in a browser or with a code: all of this process, through one listener."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_CODES = 64
 log = logging.getLogger("clawft.auth")
 
 
-class LoginDesk:
+class InteractiveLogins:
     def __init__(self, make_web: MakeWeb) -> None:
         self.make_web = make_web
         self.receiver = RedirectListener()
