@@ -26,7 +26,7 @@ class Rendezvous {
   start() {
     if (!vscode.workspace.getConfiguration('clawft').get('enable')) return this.found(new Map());
     try {
-      fs.mkdirSync(this.folder, { recursive: true, mode: 0o700 }); // a gateway opens its reception when it sees the folder
+      fs.mkdirSync(this.folder, { recursive: true, mode: 0o700 }); // a gateway opens its endpoint when it sees the folder
       this.watcher = fs.watch(this.folder, () => this.look());
       this.watcher.on('error', () => {});
     } catch (problem) { this.log.warn(`cannot watch ${this.folder}: ${problem.message}`); }

@@ -42,7 +42,7 @@ class EditorsAtTheDoor:
             await asyncio.gather(task, return_exceptions=True)
 
     async def _welcome(self) -> None:
-        """Open the reception once the folder is there: an editor's extension makes it when it waits."""
+        """Open the endpoint once the folder is there: an editor's extension makes it when it waits."""
         while self.family is not None:
             await asyncio.sleep(LOOK_SECONDS)
             if (self._home / FOLDER).is_dir():

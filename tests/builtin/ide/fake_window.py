@@ -108,7 +108,7 @@ async def invitation(home: Path) -> dict[str, Any]:
 async def post(
     told: dict[str, Any], page: str, token: str, body: Any, *, method: str = "POST", **headers: str
 ) -> tuple[int, str]:
-    """Status and text of one request to the reception."""
+    """Status and text of one request to the endpoint."""
     data = BytesIO(body if isinstance(body, bytes) else json.dumps(body).encode())
     sent = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", **headers}
     async with (

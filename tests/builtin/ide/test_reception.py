@@ -1,4 +1,4 @@
-"""The reception for editors: who gets in, who does not, and what becomes of windows that fall silent."""
+"""The endpoint for editors: who gets in, who does not, and what becomes of windows that fall silent."""
 
 import asyncio
 import json
@@ -12,8 +12,8 @@ import pytest
 
 from clawft.builtin.ide.hub import IdeHub
 from clawft.builtin.ide.mock import MockIde
-from clawft.builtin.ide.vscode import reception as receptions
-from clawft.builtin.ide.vscode.reception import Reception
+from clawft.builtin.ide.vscode import endpoint as receptions
+from clawft.builtin.ide.vscode.endpoint import EditorEndpoint
 from clawft.builtin.ide.vscode.register import is_loopback
 from clawft.errors import ConfigUnreadable, IdeFailed, IdeNotConnected, IdeTimeout, PermissionDenied
 from tests.builtin.ide.fake_window import invitation, post, register, until, window
@@ -28,10 +28,10 @@ def hub(workspace: Path) -> IdeHub:
 @pytest.fixture
 async def invited(hub: IdeHub, home: Path) -> AsyncGenerator[dict[str, Any]]:
     """What the gateway has left for editors."""
-    reception = Reception(hub, home)
-    await reception.open()
+    endpoint = EditorEndpoint(hub, home)
+    await endpoint.open()
     yield await invitation(home)
-    await reception.close()
+    await endpoint.close()
     assert list((home / "ide").iterdir()) == [], "who leaves takes the invitation along"
 
 
@@ -48,10 +48,10 @@ async def test_the_invitation_is_for_the_owner_only(invited: dict[str, Any], hom
 async def test_nothing_is_left_where_others_can_look(hub: IdeHub, home: Path) -> None:
     (home / "ide").mkdir()
     (home / "ide").chmod(0o755)
-    reception = Reception(hub, home)
+    endpoint = EditorEndpoint(hub, home)
     with pytest.raises(ConfigUnreadable, match="others may look"):
-        await reception.open()
-    await reception.close()
+        await endpoint.open()
+    await endpoint.close()
     assert list((home / "ide").iterdir()) == []
 
 
@@ -62,11 +62,11 @@ async def test_files_of_gateways_long_gone_are_removed(hub: IdeHub, home: Path) 
     for file in (old, recent):
         file.write_text("{}")
     os.utime(old, (1, 1))
-    reception = Reception(hub, home)
-    await reception.open()
+    endpoint = EditorEndpoint(hub, home)
+    await endpoint.open()
     assert not old.exists()
     assert recent.exists(), "another gateway may live in it"
-    await reception.close()
+    await endpoint.close()
 
 
 @requirement("IDE-17", "IDE-15")
@@ -125,7 +125,7 @@ async def test_who_is_refused_at_the_reception(
         assert invited["registrationToken"] not in caplog.text
         if attack != "nobody there":
             assert fake.asked == [], "nobody was called for them"
-        assert (await register(invited, fake))[0] == 200, "the reception still works"
+        assert (await register(invited, fake))[0] == 200, "the endpoint still works"
 
 
 @requirement("IDE-17")
@@ -220,8 +220,8 @@ async def test_a_window_that_falls_silent_is_asked_and_dropped(
 ) -> None:
     monkeypatch.setattr(receptions, "WATCH_SECONDS", 0.05)
     monkeypatch.setattr(receptions, "HEARTBEAT_SECONDS", 0.5)
-    reception = Reception(hub, home)
-    await reception.open()
+    endpoint = EditorEndpoint(hub, home)
+    await endpoint.open()
     invited = await invitation(home)
     async with window(workspace) as fake:
         await register(invited, fake)
@@ -229,7 +229,7 @@ async def test_a_window_that_falls_silent_is_asked_and_dropped(
         assert "ping" in [method for method, _ in fake.asked[1:]], "it was asked first"
         assert (await post(invited, "/ide/heartbeat", fake.secret, {"connectionId": fake.connection_id}))[0] == 401
         assert (await register(invited, fake))[0] == 200
-    await reception.close()
+    await endpoint.close()
 
 
 @requirement("IDE-15")
@@ -331,9 +331,9 @@ async def test_an_invitation_taken_for_stale_is_written_again(
     hub: IdeHub, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(receptions, "WATCH_SECONDS", 0.05)
-    reception = Reception(hub, home)
-    await reception.open()
+    endpoint = EditorEndpoint(hub, home)
+    await endpoint.open()
     (file,) = (home / "ide").iterdir()
     file.unlink()
     await invitation(home)
-    await reception.close()
+    await endpoint.close()

@@ -24,7 +24,7 @@ from clawft.store.base import KeyValueStore
 if TYPE_CHECKING:  # loaded where there is no editor
     from clawft.builtin.ide.lsp.backend import HeadlessIde
     from clawft.builtin.ide.nvim.watch import Neovims
-    from clawft.builtin.ide.vscode.reception import Reception
+    from clawft.builtin.ide.vscode.endpoint import EditorEndpoint
 
 NAMESPACE = "ide"
 JSON = "application/json"
@@ -41,7 +41,7 @@ class IdeProvider(FunctionProvider):
 
     headless: HeadlessIde | None = None
     _neovims: Neovims | None = None
-    _reception: Reception | None = None
+    _endpoint: EditorEndpoint | None = None
 
     def __init__(
         self, workspace: Path, *, stores: Callable[[str], KeyValueStore], settings: IdeSettings | None = None
@@ -72,14 +72,14 @@ class IdeProvider(FunctionProvider):
 
     async def open_reception(self, home: Path) -> None:
         """Let editors with our extension register, from now on."""
-        from clawft.builtin.ide.vscode.reception import Reception  # when an editor waits
+        from clawft.builtin.ide.vscode.endpoint import EditorEndpoint  # when an editor waits
 
-        self._reception = Reception(self.hub, home)
-        await self._reception.open()
+        self._endpoint = EditorEndpoint(self.hub, home)
+        await self._endpoint.open()
 
     async def close(self) -> None:
-        if self._reception is not None:
-            await self._reception.close()
+        if self._endpoint is not None:
+            await self._endpoint.close()
         if self._neovims is not None:
             self._neovims.close()
         if self.headless is not None:

@@ -1,4 +1,4 @@
-"""The HTTP reception on loopback where editor windows register, stay in touch, and may fetch operations.
+"""The HTTP endpoint on loopback where editor windows register, stay in touch, and may fetch operations.
 
 Everything is refused that a web page could send: an Origin, a foreign Host, a body that is not JSON. To register a
 window needs the token of our rendezvous file; afterwards it is known by a secret it has made itself.
@@ -45,15 +45,15 @@ log = logging.getLogger("clawft.ide")
 T = TypeVar("T")
 
 
-class ReceptionRefusal(Exception):
+class EndpointRefusal(Exception):
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
         self.status = status
         self.why = why
 
 
-class Reception:
-    """The reception, open from `open` to `close`."""
+class EditorEndpoint:
+    """The endpoint, open from `open` to `close`."""
 
     def __init__(self, hub: IdeHub, home: Path) -> None:
         self._hub = hub
@@ -89,7 +89,7 @@ class Reception:
             return
         try:
             told = await self._answer(scope, receive)
-        except ReceptionRefusal as refused:
+        except EndpointRefusal as refused:
             log.warning("an editor was refused at %s: %s", scope["path"][:100], refused.why)
             await asgi.answer(send, refused.status, refused.why.encode(), [TEXT])
         except LinkClosed:
@@ -104,27 +104,27 @@ class Reception:
         if (method, path) == ("GET", "/ide/next"):
             return await self._next(headers, scope["query_string"].decode("latin-1"))
         if method != "POST" or path not in _PAGES:
-            raise ReceptionRefusal(404, "there is nothing here")
+            raise EndpointRefusal(404, "there is nothing here")
         secret = bearer(headers)
         if path == "/ide/register" and not hmac.compare_digest(secret, self._token.encode()):
-            raise ReceptionRefusal(401, "the registration token is wrong")
+            raise EndpointRefusal(401, "the registration token is wrong")
         if path != "/ide/register" and not any(each.knows(secret) for each in self._windows.values()):
-            raise ReceptionRefusal(401, _UNKNOWN)
+            raise EndpointRefusal(401, _UNKNOWN)
         if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
-            raise ReceptionRefusal(415, "the body must be application/json")
+            raise EndpointRefusal(415, "the body must be application/json")
         return await _PAGES[path](self, await self._read(receive), secret)
 
     async def _read(self, receive: Receive) -> bytes:
         try:
             return await asgi.read_body(receive, MAX_BODY_BYTES)
         except MessageTooLong:
-            raise ReceptionRefusal(413, f"a body may have {MAX_BODY_BYTES} bytes") from None
+            raise EndpointRefusal(413, f"a body may have {MAX_BODY_BYTES} bytes") from None
 
     async def register(self, body: bytes, secret: bytes) -> Any:
         said = decode(body, Registration)
         why = objection(said)
         if why:
-            raise ReceptionRefusal(400, why)
+            raise EndpointRefusal(400, why)
         now = asyncio.get_running_loop().time
         window = window_of(said)
         ide = (
@@ -134,7 +134,7 @@ class Reception:
         )
         if isinstance(ide, CalledIde) and not await ide.ping(FIRST_PING_SECONDS):
             await ide.close()
-            raise ReceptionRefusal(424, "the window does not answer a ping at its callback")
+            raise EndpointRefusal(424, "the window does not answer a ping at its callback")
         id = await self._take_in(ide)
         log.info("window %s has registered: %s %s", window.id, window.ide, ", ".join(window.folders))
         return {"connectionId": id, "heartbeatSeconds": HEARTBEAT_SECONDS, "gatewayVersion": __version__}
@@ -148,7 +148,7 @@ class Reception:
             self._hub.connect(ide)
         except IdeError as full:
             await ide.close()
-            raise ReceptionRefusal(503, str(full)) from None
+            raise EndpointRefusal(503, str(full)) from None
         id = secrets.token_hex(16)
         self._windows[id] = ide
         return id
@@ -178,14 +178,14 @@ class Reception:
     async def _next(self, headers: dict[bytes, bytes], query: str) -> Any:
         ide = self._known(query.removeprefix("connection="), bearer(headers))
         if not isinstance(ide, FetchingIde):
-            raise ReceptionRefusal(409, "this window is called, it does not fetch")
+            raise EndpointRefusal(409, "this window is called, it does not fetch")
         ide.beat = asyncio.get_running_loop().time()
         return {"calls": await ide.fetch(FETCH_SECONDS)}
 
     def _known(self, id: str, secret: bytes) -> VsCodeIde:
         ide = self._windows.get(id)
         if ide is None or not ide.knows(secret):
-            raise ReceptionRefusal(401, _UNKNOWN)
+            raise EndpointRefusal(401, _UNKNOWN)
         return ide
 
     # ── who is still there ───────────────────────────────────────────────────────────────────────────────────────────
@@ -222,19 +222,19 @@ class Reception:
 
 
 _PAGES = {
-    "/ide/register": Reception.register,
-    "/ide/heartbeat": Reception.heartbeat,
-    "/ide/goodbye": Reception.goodbye,
-    "/ide/answer": Reception.answered,
+    "/ide/register": EditorEndpoint.register,
+    "/ide/heartbeat": EditorEndpoint.heartbeat,
+    "/ide/goodbye": EditorEndpoint.goodbye,
+    "/ide/answer": EditorEndpoint.answered,
 }
 
 
 def check_place(headers: dict[bytes, bytes], host: bytes) -> None:
     """Refuse requests of web pages: they send an Origin, and a name they point to 127.0.0.1 shows as Host."""
     if b"origin" in headers:
-        raise ReceptionRefusal(403, "requests from web pages are refused")
+        raise EndpointRefusal(403, "requests from web pages are refused")
     if headers.get(b"host", b"") != host:
-        raise ReceptionRefusal(403, "this host is not served here")
+        raise EndpointRefusal(403, "this host is not served here")
 
 
 def bearer(headers: dict[bytes, bytes]) -> bytes:
@@ -246,4 +246,4 @@ def decode(body: bytes, kind: type[T]) -> T:
     try:
         return decode_mended(msgspec.json.Decoder(kind), body)
     except msgspec.DecodeError as wrong:
-        raise ReceptionRefusal(400, f"the body is not what this page takes: {wrong}") from None
+        raise EndpointRefusal(400, f"the body is not what this page takes: {wrong}") from None
