@@ -34,7 +34,7 @@ NO_BOUNDS = {
     "clawft.link.http_in.exchange.PIECE_BYTES": "a piece of work",
     "clawft.link.http_in.reader.SLICE_BYTES": "a piece of work",
     "clawft.link.http_out.fetch.CHUNK_BYTES": "a piece of work",
-    "clawft.sandbox.door.PIECE_BYTES": "a piece of work",
+    "clawft.sandbox.egress_proxy.PIECE_BYTES": "a piece of work",
     "clawft.policy.address.MAX_IPV4": "the largest IPv4 address",
     "clawft.cli.gateway.MAX_PORT": "the largest port",
     "clawft.policy.url_rules.MAX_PORT": "the largest port",

@@ -13,7 +13,7 @@ from clawft.gateway.core import Gateway
 from clawft.guard.exposure import FROM_NOW_ON, ONCE, ExposedConversations, ExposureGuard, ExposureRecorder
 from clawft.guard.pipeline import Guard, Pipeline
 from clawft.guard.security import Security
-from clawft.guard.sides import BesideUse
+from clawft.guard.side_duties import OfferUse
 from clawft.model import Annotations, Call, Caller, Origin, Reply, ReplyReceiver, SentCall, SilentTalk, Tool
 from clawft.policy.command import CommandPolicy
 from clawft.policy.exposure import can_do_harm, returns_outside_text
@@ -158,7 +158,7 @@ async def test_a_resource_of_a_stranger_counts_and_that_of_a_friend_does_not() -
     conversations = ExposedConversations()
     asking, hearing = ExposureGuard(conversations), ExposureRecorder(conversations)
     for origin, passes in ((FRIEND, True), (STRANGER, False)):
-        assert await hearing.refuses(BesideUse("resources/read", origin, Caller(), b"{}", SilentTalk())) == ""
+        assert await hearing.refuses(OfferUse("resources/read", origin, Caller(), b"{}", SilentTalk())) == ""
         assert asking.passes(call()) is passes
 
 

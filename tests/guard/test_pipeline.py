@@ -5,7 +5,7 @@ import pytest
 from clawft.errors import ToolNotFound
 from clawft.guard.permission import Permission, unknown
 from clawft.guard.pipeline import Finish, Guard
-from clawft.guard.sides import ListGuard
+from clawft.guard.side_duties import ListGuard
 from clawft.model import Call, Caller, Grant, Next, Origin, Reply, Tool
 from clawft.model.protocols import is_of
 from tests.guard.support import answers, call, way

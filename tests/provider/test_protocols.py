@@ -5,14 +5,14 @@ from typing import Any, Protocol
 
 import pytest
 
-from clawft.guard import pipeline, sides
+from clawft.guard import pipeline, side_duties
 from clawft.model import Witness
 from clawft.model.protocols import is_of, members
 from clawft.provider import base
 
 LOOKED_FOR: list[Any] = [
     each
-    for module in (base, sides, pipeline)
+    for module in (base, side_duties, pipeline)
     for each in vars(module).values()
     if isinstance(each, type) and each.__module__ == module.__name__ and each.__base__ is Protocol
 ]

@@ -14,7 +14,7 @@ from clawft.auth.vault import Vault
 from tests.auth.logins import logged_in
 from tests.gateway.team import team
 from tests.requirements import requirement
-from tests.security.test_tokens import Door, bearer, rules
+from tests.security.test_tokens import EgressProxy, bearer, rules
 from tests.security.test_two_people import MINE, answer_on, question_on
 from tests.servers.issuer import Issuer, issuer
 from tests.servers.raw_http import PATIENCE_S, Line, Session, ask, connect, message, modern, open_session
@@ -28,7 +28,7 @@ A_TICK_S = 0.5
 LISTEN = {"notifications": {"toolsListChanged": True}}
 
 
-class House(Door):
+class House(EgressProxy):
     def __init__(self, issuer: Issuer, served: Served, servers: Path) -> None:
         super().__init__(issuer, served)
         self.servers = servers

@@ -23,7 +23,7 @@ SOON_S = 20.0
 FAR_S = 6_000
 
 
-class Door:
+class EgressProxy:
     def __init__(self, issuer: Issuer, served: Served) -> None:
         self.issuer, self.served = issuer, served
 
@@ -40,14 +40,14 @@ def rules(of: Issuer) -> str:
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def door(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Door]:
+async def door(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[EgressProxy]:
     folder = tmp_path_factory.mktemp("tokens")
     (folder / "home").mkdir()
     async with issuer() as trusted:
         (folder / "home" / "config.toml").write_text(rules(trusted))
         with gateway(folder) as served:
             trusted.audience = served.url
-            yield Door(trusted, served)
+            yield EgressProxy(trusted, served)
             assert peak_memory(served.pid) < RSS_LIMIT
             assert not [line for line in served.lines if "Traceback" in line]
 
@@ -116,7 +116,7 @@ BAD: dict[str, Callable[[Issuer], str]] = {
 
 
 @requirement("GUARD-06", "QUAL-12")
-async def test_claims_that_are_nested_without_end_are_no_fault_of_ours(door: Door) -> None:
+async def test_claims_that_are_nested_without_end_are_no_fault_of_ours(door: EgressProxy) -> None:
     """Their issuer has signed them. How deep is too deep depends on the Python that reads them."""
     answer = await door.knock(altered(door.issuer, '"x": 1', '"x": ' + DEEP.decode()))
     assert answer.status in (200, 401)
@@ -124,7 +124,7 @@ async def test_claims_that_are_nested_without_end_are_no_fault_of_ours(door: Doo
 
 @requirement("GUARD-06", "QUAL-12")
 @pytest.mark.parametrize("case", BAD)
-async def test_a_token_that_proves_nobody_is_refused(door: Door, case: str) -> None:
+async def test_a_token_that_proves_nobody_is_refused(door: EgressProxy, case: str) -> None:
     answer = await door.knock(BAD[case](door.issuer))
     assert (answer.status, answer.headers["www-authenticate"][:7]) == (401, "Bearer ")
     assert (await door.knock(door.issuer.token())).status == 200
@@ -139,7 +139,7 @@ async def test_an_issuer_is_not_asked_for_each_token_that_comes(tmp_path: Path) 
         (tmp_path / "home" / "config.toml").write_text(rules(failing))
         with gateway(tmp_path) as served:
             failing.audience, failing.failing = served.url, True
-            door = Door(failing, served)
+            door = EgressProxy(failing, served)
             seen = [(await door.knock(failing.token({"kid": f"new-{number}"}))).status for number in range(30)]
             assert set(seen) == {503}
             assert len(failing.asked) < len(seen)

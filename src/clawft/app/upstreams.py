@@ -15,7 +15,7 @@ from clawft.link.process import kill_all
 from clawft.model import Caller, Tool
 from clawft.policy.pseudo_tools import pseudo_tools
 from clawft.provider.server.call.server_calls import CONNECT_SECONDS
-from clawft.provider.server.question.parked_calls import Park
+from clawft.provider.server.question.parked_calls import ParkedCalls
 from clawft.provider.server.server_provider import ServerProvider
 from clawft.provider.server.server_providers import PersonalLogins, ServerProviders
 from clawft.upstream.cells import Cells
@@ -47,7 +47,7 @@ class Upstreams:
         people = PersonalLogins(settings.auth_issuer, self._login_of)
         pool.news.offer_changed.listen(lambda upstream, _: self._app.approving.forget(upstream.spec.name))
         pool.news.state_changed.listen(self._state_changed)
-        ServerProviders(pool, gateway, Park(settings.question_seconds), gateway.roots.ask, people)
+        ServerProviders(pool, gateway, ParkedCalls(settings.question_seconds), gateway.roots.ask, people)
         pool.clearance = self._cleared_ways
         gateway.pending.servers = pool.pending
         gateway.on_list_read = pool.refresh_stale

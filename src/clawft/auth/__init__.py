@@ -3,7 +3,7 @@
 | who logs in | where |
 |---|---|
 | we, to a server | `server_login`: from its refusal (`challenge`), by `discovery`, `register` and `flow`, to a token |
-| a person, to a service | `interactive_logins`: by browser (`flow`, `redirect_listener`), by a code (`device`), or as a program |
+| a person, to a service | `interactive_logins`: by browser (`flow`, `redirect_listener`), by a code (`device`) |
 | how many may wait for a person | `login_slots` |
 | a person, to us | `bearer` proves who they are; `token_exchange` gets tokens in their name, for their `proofs` |
 | nobody, to a server that wants people | `no_credentials` |

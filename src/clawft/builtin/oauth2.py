@@ -102,12 +102,12 @@ def vault_of(ctx: ToolContext) -> Vault:
     return own if principal == LOCAL else Vault(own.folder / "people" / folder_name(principal))
 
 
-def desk_with(policy: UrlPolicy) -> InteractiveLogins:
+def logins_with(policy: UrlPolicy) -> InteractiveLogins:
     return InteractiveLogins(lambda near: Web(judge_by(policy, "oauth2"), near))
 
 
 def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], bool]]:
-    interactive_logins = desk_with(settings or UrlPolicy())
+    interactive_logins = logins_with(settings or UrlPolicy())
     return [(make(interactive_logins), True) for make in (_authorize, _device, _callback, _refresh, _status)]
 
 

@@ -154,16 +154,16 @@ def _way_out(how: CellStart, stderr: Hear) -> Generator[None]:
     if how.handed is None:
         yield
         return
-    from clawft.sandbox.door import Door  # only for those who list hosts
+    from clawft.sandbox.egress_proxy import EgressProxy  # only for those who list hosts
 
     def tell(refused: str) -> None:
         stderr(f"sandbox: {refused}\n".encode())
 
-    door = Door(how.handed, how.hosts, tell)
+    proxy = EgressProxy(how.handed, how.hosts, tell)
     try:
         yield
     finally:
-        door.close()
+        proxy.close()
 
 
 async def _clear_up(how: CellStart) -> None:

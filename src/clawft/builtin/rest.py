@@ -16,7 +16,7 @@ from clawft.auth.token_hosts import may_go, place_in
 from clawft.auth.tokens import Login
 from clawft.auth.vault import Vault
 from clawft.auth.web import is_loopback
-from clawft.builtin.oauth2 import desk_with, no_login, vault_of
+from clawft.builtin.oauth2 import logins_with, no_login, vault_of
 from clawft.builtin.rest_answer import failure_of, reply_of, without_token
 from clawft.builtin.web import judge_by
 from clawft.errors import ExecutionFailed, InvalidArguments, LoginFailed, PermissionDenied, RequestTimeout
@@ -62,7 +62,7 @@ class RestRequest(Struct, frozen=True):
 
 def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], bool]]:
     policy = settings or UrlPolicy()
-    interactive_logins = desk_with(policy)
+    interactive_logins = logins_with(policy)
 
     @tool(alias="rest_request", title="Call a REST API")
     async def request(  # noqa: PLR0913, PLR0917 - the parts of a request

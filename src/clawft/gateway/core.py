@@ -33,7 +33,7 @@ from clawft.gateway.questions import LIFETIME_SECONDS, Seal
 from clawft.gateway.reply import as_reply, error_reply
 from clawft.guard.permission import unknown
 from clawft.guard.pipeline import Guard, Pipeline, WitnessGuard
-from clawft.guard.sides import Sides
+from clawft.guard.side_duties import SideDuties
 from clawft.model import EMPTY_OBJECT, Call, Caller, FastPath, LogLevel, Next, Origin, Reply, SilentTalk, Talk, Tool
 from clawft.model.protocols import is_of
 from clawft.provider.base import (
@@ -91,8 +91,8 @@ class Gateway:
         self._tasks: TaskBoard | None = None
         self._roster = Roster(form)
         self.shared = SharedUris(self._roster, self._reaches)
-        self._sides = Sides(guards)
-        basis = Basis(self._roster, self._sides, self.shared, form, self._reaches)
+        self._side_duties = SideDuties(guards)
+        basis = Basis(self._roster, self._side_duties, self.shared, form, self._reaches)
         self.tools = Tools(basis, Pipeline(guards), surface)
         self.pending = PendingOffers(self._roster, self.tools)
         self.prompts = Prompts(basis)
@@ -213,7 +213,7 @@ class Gateway:
 
     def finish(self, call: Call, reply: Reply) -> Reply:
         """Let the guards finish a result that comes after its call was answered."""
-        return self._sides.finish(call, reply)
+        return self._side_duties.finish(call, reply)
 
     async def close(self) -> None:
         """End what runs in the background."""

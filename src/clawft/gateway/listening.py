@@ -19,7 +19,7 @@ from clawft.gateway.offer.resources import Reader
 from clawft.gateway.seen_lists import SeenLists
 from clawft.gateway.talk import Outlet
 from clawft.gateway.task.followed_tasks import FollowedTasks
-from clawft.guard.sides import unasked
+from clawft.guard.side_duties import unasked
 from clawft.model import LOCAL, Caller, SilentTalk
 from clawft.wire.jsonrpc import writing
 from clawft.wire.jsonrpc.messages import Request

@@ -2,7 +2,7 @@
 
 | what | where |
 |---|---|
-| how they are composed | `pipeline`; `sides` is what they do beside standing in the way of a call |
+| how they are composed | `pipeline`; what they do besides guarding calls: `side_duties` |
 | who may see and call what | `permission` |
 | what the person has to approve first | `approval` |
 | what could do harm after untrusted text was read | `exposure` |

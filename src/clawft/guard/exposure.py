@@ -14,7 +14,7 @@ from msgspec import Struct
 from clawft.guard.approval.excerpt import quoted
 from clawft.guard.asking import Unanswered, answer_to, chosen
 from clawft.guard.pipeline import QuickGuard, hands_on
-from clawft.guard.sides import BesideGuard, BesideUse, LateReplyGuard
+from clawft.guard.side_duties import LateReplyGuard, OfferGuard, OfferUse
 from clawft.model import Call, Caller, Next, Origin, Question, Reply, Tool
 from clawft.policy.exposure import can_do_harm, returns_outside_text
 
@@ -68,7 +68,7 @@ def _named(call: Call) -> str:
     return call.asked or call.name
 
 
-class ExposureRecorder(QuickGuard, BesideGuard, LateReplyGuard):
+class ExposureRecorder(QuickGuard, OfferGuard, LateReplyGuard):
     """Notes the conversations that call tools of strangers, when the call is sent. Errors are their text, too, so this
     guard stands behind all that may refuse.
     """
@@ -93,7 +93,7 @@ class ExposureRecorder(QuickGuard, BesideGuard, LateReplyGuard):
             self._conversations.note(call.caller, _named(call))
         return reply
 
-    async def refuses(self, use: BesideUse) -> str:
+    async def refuses(self, use: OfferUse) -> str:
         """Note the use of a prompt or resource; never refuses it."""
         if not use.origin.trusted:
             self._conversations.note(use.caller, f"{use.method} of {use.origin.server}")

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from clawft.errors import MAX_TOLD, ToolNotFound
 from clawft.guard.pipeline import QuickGuard
-from clawft.guard.sides import ListGuard
+from clawft.guard.side_duties import ListGuard
 from clawft.model import Call, Caller, Grant, Next, Origin, Reply, Tool
 from clawft.policy.grant import visible
 

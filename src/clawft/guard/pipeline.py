@@ -1,8 +1,8 @@
 """What a guard is, and how the ordered list of guards is composed once for all tools that share it.
 
 A guard may answer, refuse or look at the reply. It never asks which other guards exist. To add one: write a class here
-in `guard/`, give it a row in the list in `app/application.py`. The protocols it implements, here and in `sides`, tell
-what else it does besides guarding calls.
+in `guard/`, give it a row in the list in `app/application.py`. The protocols it implements, here and in `side_duties`,
+tell what else it does besides guarding calls.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import msgspec
 
 from clawft.errors import JsonRpcFailure
 from clawft.guard.pipeline import hands_on
-from clawft.guard.sides import ContentsGuard, LateReplyGuard
+from clawft.guard.side_duties import ContentsGuard, LateReplyGuard
 from clawft.link.share.large_messages import search_message
 from clawft.model import Call, Next, Origin, Reply, Tool
 

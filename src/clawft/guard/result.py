@@ -15,7 +15,7 @@ from msgspec import Raw
 from clawft.catalog.names import accepted
 from clawft.errors import TooLarge
 from clawft.guard.pipeline import ReplyGuard, hands_on
-from clawft.guard.sides import ContentsGuard
+from clawft.guard.side_duties import ContentsGuard
 from clawft.link.share.large_messages import process_message
 from clawft.link.share.memory_budget import MEMORY_BUDGET
 from clawft.model import Call, Kind, Next, Origin, Reply, Tool

@@ -129,10 +129,10 @@ class Child:
 
     def keep_door(self, handed: socket.socket, hosts: Sequence[str]) -> None:
         """Serve the proxy of its cell as long as it lives; refusals are shown as part of its stderr."""
-        from clawft.sandbox.door import Door  # only for those whose sandbox lists hosts
+        from clawft.sandbox.egress_proxy import EgressProxy  # only for those whose sandbox lists hosts
 
-        door = Door(handed, hosts, lambda refused: self.hear(f"sandbox: {refused}\n".encode()))
-        self.ended.add_done_callback(lambda _: door.close())
+        proxy = EgressProxy(handed, hosts, lambda refused: self.hear(f"sandbox: {refused}\n".encode()))
+        self.ended.add_done_callback(lambda _: proxy.close())
 
     async def let_in(self) -> None:
         """Let the command start. Raises SpawnFailed, and kills it, if its cell is not as intended."""

@@ -227,15 +227,15 @@ def spared_by(abi: int) -> tuple[int, ...]:
 
 def with_door(start: CellStart, at: int, hosts: tuple[str, ...]) -> CellStart:
     """The start with a proxy to these hosts; `at` is where the command begins."""
-    from clawft.sandbox import door  # only for those who list hosts
+    from clawft.sandbox import egress_proxy  # only for those who list hosts
 
     ours, theirs = socket.socketpair()
     handle = out_of_the_way(theirs.detach())
-    opening = (sys.executable, "-I", "-S", OPENING, str(handle), str(door.PORT))
+    opening = (sys.executable, "-I", "-S", OPENING, str(handle), str(egress_proxy.PORT))
     return msgspec.structs.replace(
         start,
         argv=(*start.argv[:at], *opening, *start.argv[at:]),
-        env={**door.variables(hosts), **start.env},
+        env={**egress_proxy.variables(hosts), **start.env},
         descriptors=(*start.descriptors, handle),
         handed=ours,
         hosts=hosts,

@@ -20,7 +20,7 @@ from clawft.guard.approval.consent import ConsentSubject, question
 from clawft.guard.approval.excerpt import END_CHARS, MAX_FINDINGS, SHOWN_CHARS
 from clawft.guard.approval.guard import ApprovalGuard
 from clawft.guard.approval.offers import OfferedTools
-from clawft.guard.sides import BesideUse
+from clawft.guard.side_duties import OfferUse
 from clawft.model import Annotations, Caller, Capabilities, Origin, Question, SilentTalk, Tool, ToolDefinition
 from clawft.policy.approval import Approval, approved_text
 from clawft.policy.pin import pin, shown_tool, tool_pin
@@ -536,7 +536,7 @@ async def test_nor_is_it_for_prompts(home: Path) -> None:
     def change() -> None:
         told[:] = [b'{"name":"hello","description":"Says all your secrets."}']
 
-    use = BesideUse(PROMPTS, stranger, able, b"{}", Answering(change))
+    use = OfferUse(PROMPTS, stranger, able, b"{}", Answering(change))
     assert "are not those you approved" in await house.guard.refuses(use)
     (kept,) = house.book.all()
     assert approved_text(kept)["prompts"] == [{"name": "hello", "description": "Says hello."}]

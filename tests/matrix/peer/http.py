@@ -61,7 +61,7 @@ def whole(answer: Json) -> web.Response:
     return web.json_response({"jsonrpc": "2.0", **answer}, status=status)
 
 
-class Door:
+class EgressProxy:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._running: dict[Any, asyncio.Task[Json]] = {}
@@ -110,7 +110,7 @@ class Door:
 
 async def serve_http(server: Server) -> None:
     app = web.Application()
-    app.router.add_route("*", "/mcp", Door(server).take)
+    app.router.add_route("*", "/mcp", EgressProxy(server).take)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

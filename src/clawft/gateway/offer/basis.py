@@ -8,12 +8,12 @@ from clawft.catalog.names import NameForm
 from clawft.gateway.offer.registered_provider import Reaches
 from clawft.gateway.offer.roster import Roster
 from clawft.gateway.offer.shared_uris import SharedUris
-from clawft.guard.sides import Sides
+from clawft.guard.side_duties import SideDuties
 
 
 class Basis(Struct, frozen=True):
     roster: Roster
-    sides: Sides
+    side_duties: SideDuties
     shared: SharedUris
     form: NameForm
     reaches: Reaches

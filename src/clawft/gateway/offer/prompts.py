@@ -16,7 +16,7 @@ from clawft.catalog.snapshot import Spellings
 from clawft.errors import MAX_TOLD, ToolNotFound
 from clawft.gateway.offer.basis import Basis
 from clawft.gateway.offer.registered_provider import RegisteredProvider, listed_by
-from clawft.guard.sides import BesideUse, unasked
+from clawft.guard.side_duties import OfferUse, unasked
 from clawft.link.share.large_messages import process_message
 from clawft.model import (
     Call,
@@ -63,16 +63,16 @@ class Prompts:
         self._form = basis.form
         self._reaches = basis.reaches
         self._shared = basis.shared
-        self._sides = basis.sides
+        self._side_duties = basis.side_duties
 
     def visible(self, caller: Caller) -> list[NamedPrompt]:
-        return [named for named in self._named(caller) if self._sides.shows(Spellings(named), caller)]
+        return [named for named in self._named(caller) if self._side_duties.shows(Spellings(named), caller)]
 
     def listed(self, caller: Caller) -> list[NamedPrompt]:
         """The visible prompts; of those that changed since they were approved only a note is shown."""
         visible = self.visible(caller)
         notes = {
-            origin: self._sides.withheld_prompts(origin, caller)
+            origin: self._side_duties.withheld_prompts(origin, caller)
             for origin in dict.fromkeys(each.origin for each in visible)
         }
         return [_without_words(each, note) if (note := notes[each.origin]) else each for each in visible]
@@ -99,7 +99,7 @@ class Prompts:
 
     def _look_up(self, name: str, caller: Caller) -> NamedPrompt | None:
         called = (named for named in self._named(caller) if _is_called(named, name))
-        return next((named for named in called if self._sides.shows(named.names, caller)), None)
+        return next((named for named in called if self._side_duties.shows(named.names, caller)), None)
 
     async def get(
         self, caller: Caller, name: str, arguments: bytes, talk: Talk, meta: bytes = b"", more: bytes = b""
@@ -111,15 +111,15 @@ class Prompts:
         try:
             result = await self._made(found, call)
         except BaseException as ended:
-            self._sides.noted(noted, began, ended)
+            self._side_duties.noted(noted, began, ended)
             raise
-        self._sides.noted(noted, began, Reply(result))
+        self._side_duties.noted(noted, began, Reply(result))
         return result
 
     async def _made(self, found: NamedPrompt, call: Call) -> bytes:
         caller = call.caller
         asked = msgspec.json.encode({"name": found.prompt.name, "arguments": Raw(call.arguments)})
-        await self._sides.ensure(BesideUse(PROMPTS, found.origin, caller, asked, call.talk))
+        await self._side_duties.ensure(OfferUse(PROMPTS, found.origin, caller, asked, call.talk))
         made = await found.provider.get_prompt(call)
         result = made if isinstance(made, bytes) else msgspec.json.encode(made)
         spelled = self._shared.spelled(found.origin, caller)
@@ -129,7 +129,7 @@ class Prompts:
             result = await process_message(
                 result, found.origin.server, partial(resource_links.in_prompt, result, spelled)
             )
-        return await self._sides.passing(f"the prompt {found.name}", found.origin, result)
+        return await self._side_duties.passing(f"the prompt {found.name}", found.origin, result)
 
     def completes(self, asked: Completing) -> bool:
         """Whether this completion is for a known prompt. For a template, only asking all providers would tell."""
@@ -145,13 +145,13 @@ class Prompts:
         if ref.get("type") == "ref/prompt":
             found = self.find(caller, str(ref.get("name", "")))
             ref = {**ref, "name": found.prompt.name}
-            await self._sides.ensure(_use(PROMPTS, found.origin, caller, ref))
+            await self._side_duties.ensure(_use(PROMPTS, found.origin, caller, ref))
             return await self._complete(found.provider, found.origin, _about(ref, asked))
         owner, native = uris.unwrap(str(ref.get("uri", ""))) or ("", "")
         if owner:
             ref = {**ref, "uri": native}
         for known in self._completing(caller, ref, owner):
-            await self._sides.ensure(_use(RESOURCES, known.origin, caller, ref))
+            await self._side_duties.ensure(_use(RESOURCES, known.origin, caller, ref))
             completion = await self._complete(known.provider, known.origin, _about(ref, asked))
             if completion.values:
                 return completion
@@ -161,7 +161,7 @@ class Prompts:
         known = await _complete(provider, asked)
         if isinstance(known, Completion):
             return known
-        return ForeignCompletion(known.values, await self._sides.passing("the completion", origin, known.raw))
+        return ForeignCompletion(known.values, await self._side_duties.passing("the completion", origin, known.raw))
 
     def _completing(self, caller: Caller, ref: Mapping[str, Any], owner: str) -> list[RegisteredProvider]:
         """The providers that may know values for a template, or its owner alone, where that is named."""
@@ -185,8 +185,8 @@ class Prompts:
         return spelled is None or spelled.template(template) == template
 
 
-def _use(method: str, origin: Origin, caller: Caller, ref: Mapping[str, Any]) -> BesideUse:
-    return BesideUse(method, origin, unasked(caller), msgspec.json.encode(ref), SilentTalk())
+def _use(method: str, origin: Origin, caller: Caller, ref: Mapping[str, Any]) -> OfferUse:
+    return OfferUse(method, origin, unasked(caller), msgspec.json.encode(ref), SilentTalk())
 
 
 def _about(ref: Mapping[str, Any], asked: Completing) -> Completing:

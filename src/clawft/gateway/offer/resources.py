@@ -17,7 +17,7 @@ from clawft.errors import MAX_TOLD, BadParams, Busy, ClawftError, ResourceNotFou
 from clawft.gateway.events import Events, GatewayEvent, ResourceUpdated
 from clawft.gateway.offer.basis import Basis
 from clawft.gateway.offer.registered_provider import RegisteredProvider, holds, listed_by, tells
-from clawft.guard.sides import BesideUse
+from clawft.guard.side_duties import OfferUse
 from clawft.link.share.large_messages import process_message
 from clawft.model import (
     Call,
@@ -77,7 +77,7 @@ class Resources:
         self._roster = basis.roster
         self._reaches = basis.reaches
         self._shared = basis.shared
-        self._sides = basis.sides
+        self._side_duties = basis.side_duties
         self._watched: dict[str, dict[object, tuple[Caller, TellChange]]] = {}
         self._watching = 0
         self._of_one: Counter[str] = Counter()
@@ -136,9 +136,9 @@ class Resources:
         try:
             origin, result = await self._find_and_read(uri, by)
         except BaseException as ended:
-            self._sides.noted(_reading(uri, by, origin), began, ended)
+            self._side_duties.noted(_reading(uri, by, origin), began, ended)
             raise
-        self._sides.noted(_reading(uri, by, origin), began, Reply(result))
+        self._side_duties.noted(_reading(uri, by, origin), began, Reply(result))
         return result
 
     async def _find_and_read(self, uri: str, by: Reader, owner: str = "") -> tuple[Origin, bytes]:
@@ -157,7 +157,7 @@ class Resources:
                         read, known.origin.server, partial(resource_links.in_contents, read, spell)
                     )
                 what = f"the resource {native} of {known.owner}"
-                return known.origin, await self._sides.passing(what, known.origin, read)
+                return known.origin, await self._side_duties.passing(what, known.origin, read)
         raise ResourceNotFound(uri)
 
     def _spell(self, known: RegisteredProvider, caller: Caller, native: str, asked: str) -> Callable[[str], str] | None:
@@ -220,7 +220,7 @@ class Resources:
                 continue
             if tells(provider):
                 if isinstance(provider, AskingResources) and provider.may_have(native):
-                    await self._sides.ensure(_use(known, native, by))
+                    await self._side_duties.ensure(_use(known, native, by))
                 release = await provider.watch_resource(native, caller, partial(heard, known))
                 if release is not None:
                     return release
@@ -279,7 +279,7 @@ class Resources:
             return contents if isinstance(contents, bytes | None) else msgspec.json.encode({"contents": contents})
         if not provider.may_have(uri):
             return None
-        await self._sides.ensure(_use(known, uri, by))
+        await self._side_duties.ensure(_use(known, uri, by))
         call = Call(by.caller, uri, Tool(uri, b""), known.origin, meta=by.meta, talk=by.talk, more=by.more)
         return await provider.read_resource_for(call)
 
@@ -299,8 +299,8 @@ class Resources:
                 yield known, known.provider
 
 
-def _use(known: RegisteredProvider, uri: str, by: Reader) -> BesideUse:
-    return BesideUse(RESOURCES, known.origin, by.caller, msgspec.json.encode({"uri": uri}), by.talk)
+def _use(known: RegisteredProvider, uri: str, by: Reader) -> OfferUse:
+    return OfferUse(RESOURCES, known.origin, by.caller, msgspec.json.encode({"uri": uri}), by.talk)
 
 
 def _reading(uri: str, by: Reader, origin: Origin) -> Call:

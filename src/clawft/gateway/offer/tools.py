@@ -47,7 +47,7 @@ class Tools:
         self._basis = basis
         self._roster = basis.roster
         self._personal = basis.roster.personal
-        self._shows = basis.sides.shows
+        self._shows = basis.side_duties.shows
         self._pipeline = pipeline
         self._surface = surface
         self._built: Snapshot | None = None
@@ -150,7 +150,7 @@ class Tools:
         return [self._as_seen(entry, caller) for entry in shown]
 
     def _as_seen(self, entry: CatalogEntry, caller: Caller) -> CatalogEntry:
-        note = self._basis.sides.withheld(entry.tool, entry.origin, caller)
+        note = self._basis.side_duties.withheld(entry.tool, entry.origin, caller)
         if note:
             return without_words(entry, note)
         shared = self._basis.shared

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from clawft.errors import ExecutionFailed, NotConnected
 from clawft.guard.approval.book import Approvals
 from clawft.guard.pipeline import QuickGuard
-from clawft.guard.sides import BesideGuard, BesideUse, FaceGuard
+from clawft.guard.side_duties import DefinitionGuard, OfferGuard, OfferUse
 from clawft.model import Allow, Ask, Call, Caller, Next, Origin, Reply, Tool, Verdict
 from clawft.policy.approval import RULE, ApprovalStanding
 from clawft.policy.pseudo_tools import RESOURCES_TOOL
@@ -28,7 +28,7 @@ Asking = Literal["untrusted", "all"]
 Key = tuple[str, str, str]
 
 
-class ApprovalGuard(QuickGuard, FaceGuard, BesideGuard):
+class ApprovalGuard(QuickGuard, DefinitionGuard, OfferGuard):
     """An approved call costs one look into a table; the file is looked at now and then, and before every question."""
 
     def __init__(
@@ -115,7 +115,7 @@ class ApprovalGuard(QuickGuard, FaceGuard, BesideGuard):
 
     # ── a prompt or a resource ───────────────────────────────────────────────────────────────────────────────────────
 
-    async def refuses(self, use: BesideUse) -> str:
+    async def refuses(self, use: OfferUse) -> str:
         """Why a prompt or resource may not be used. No table is kept for these, as they are used more seldom."""
         if not self.applies(RESOURCES_TOOL, use.origin):
             return ""

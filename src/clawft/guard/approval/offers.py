@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from clawft.guard.approval.book import Approvals
 from clawft.guard.approval.consent import SEEN, ConsentSubject
-from clawft.guard.sides import BesideUse
+from clawft.guard.side_duties import OfferUse
 from clawft.model import Call, Caller, Origin, Tool
 from clawft.policy.approval import ApprovalStanding, PinnedUse, UseStanding, approved_text
 from clawft.policy.pin import changed, shown_tool, tool_pin
@@ -87,7 +87,7 @@ class Offers:
         tool = next((tool for tool in told if tool.name == call.tool.name), call.tool)
         return call if tool.wire == call.tool.wire else msgspec.structs.replace(call, tool=tool)
 
-    def beside_call(self, use: BesideUse) -> Call:
+    def beside_call(self, use: OfferUse) -> Call:
         """The use of a prompt or a resource, put as a call."""
         tool = self.beside_tool(use.method, use.origin, use.caller)
         return Call(use.caller, _beside_name(use.origin, use.method), tool, use.origin, use.arguments, talk=use.talk)

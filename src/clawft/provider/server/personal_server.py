@@ -19,7 +19,7 @@ from clawft.link.base import Credentials, Link
 from clawft.model import Call, Caller, CallToolResult, Reply, Tool
 from clawft.provider.base import Changes
 from clawft.provider.server.question import handshake_questions
-from clawft.provider.server.question.parked_calls import Park
+from clawft.provider.server.question.parked_calls import ParkedCalls
 from clawft.provider.server.server_provider import ServerProvider
 from clawft.upstream.links import links_to
 from clawft.upstream.offer.cache import SchemaCache
@@ -44,7 +44,7 @@ MAX_OF_ONE = 16
 """Sessions of one person with one server, by different programs or with different rights."""
 
 
-class _Guest(Struct):
+class _PersonalSession(Struct):
     """A person's session with the server."""
 
     principal: str
@@ -58,12 +58,12 @@ class _Guest(Struct):
 
 
 class PersonalServer:
-    def __init__(self, spec: UpstreamSpec, pool: Pool, people: PersonalLogins, park: Park) -> None:
+    def __init__(self, spec: UpstreamSpec, pool: Pool, people: PersonalLogins, parked_calls: ParkedCalls) -> None:
         self._spec = spec
         self._pool = pool
         self._people = people
-        self._park = park
-        self._guests: dict[str, _Guest] = {}
+        self._parked_calls = parked_calls
+        self._sessions: dict[str, _PersonalSession] = {}
         self._changes: Changes | None = None
         self.server = spec.name
         self.namespace = f"mcp:{self.server}"
@@ -80,19 +80,19 @@ class PersonalServer:
         self._changes = changes
 
     async def set_log_level(self, level: str) -> None:
-        running = [guest for guest in self._guests.values() if guest.upstream.session is not None]
-        await asyncio.gather(*(guest.provider.set_log_level(level) for guest in running))
+        running = [personal for personal in self._sessions.values() if personal.upstream.session is not None]
+        await asyncio.gather(*(personal.provider.set_log_level(level) for personal in running))
 
     # ── for one person ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def of(self, caller: Caller) -> ServerProvider | None:
-        guest = self._guests.get(caller.proof) if caller.proof else None
-        return guest.provider if guest is not None else None
+        personal = self._sessions.get(caller.proof) if caller.proof else None
+        return personal.provider if personal is not None else None
 
     async def ready(self, caller: Caller) -> None:
         if not caller.proof:
             return
-        upstream = self._meet(caller).upstream
+        upstream = self._session_of(caller).upstream
         try:
             async with asyncio.timeout(READY_SECONDS):
                 await upstream.tried.wait()
@@ -102,17 +102,17 @@ class PersonalServer:
     async def run(self, call: Call) -> Reply:
         if not call.caller.proof:
             raise self._nobody()
-        return await self._meet(call.caller).provider.run(call)
+        return await self._session_of(call.caller).provider.run(call)
 
     def refusal(self, caller: Caller) -> ClawftError | None:
         if not caller.proof:
             return self._nobody()
-        guest = self._guests.get(caller.proof)
-        if guest is None:
+        personal = self._sessions.get(caller.proof)
+        if personal is None:
             return None
-        if guest.upstream.error:
-            return ExecutionFailed(f"{self.server}: {guest.upstream.error}")
-        if guest.upstream.tried.is_set():
+        if personal.upstream.error:
+            return ExecutionFailed(f"{self.server}: {personal.upstream.error}")
+        if personal.upstream.tried.is_set():
             return None
         return ExecutionFailed(
             f"{self.server} is not ready after {READY_SECONDS:g} s", hint="call it again in a moment"
@@ -124,41 +124,44 @@ class PersonalServer:
 
     # ── coming and going ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _meet(self, caller: Caller) -> _Guest:
+    def _session_of(self, caller: Caller) -> _PersonalSession:
         """This person's session: the existing one, retried if it was refused a while ago, or a new one."""
         now = time.monotonic()
-        guest = self._guests.get(caller.proof)
-        if guest is None or self._pool.private.find(self.server, _key(caller.proof)) is not guest.upstream:
-            guest = self._guests[caller.proof] = self._receive(caller, now)
-        elif guest.upstream.state in (ServerState.NEEDS_AUTH, ServerState.FAILED) and now - guest.tried > AGAIN_SECONDS:
-            guest.tried = now
-            guest.upstream.tried.clear()
-            guest.upstream.start()
-        guest.used = now
-        return guest
+        personal = self._sessions.get(caller.proof)
+        if personal is None or self._pool.private.find(self.server, _key(caller.proof)) is not personal.upstream:
+            personal = self._sessions[caller.proof] = self._open(caller, now)
+        elif (
+            personal.upstream.state in (ServerState.NEEDS_AUTH, ServerState.FAILED)
+            and now - personal.tried > AGAIN_SECONDS
+        ):
+            personal.tried = now
+            personal.upstream.tried.clear()
+            personal.upstream.start()
+        personal.used = now
+        return personal
 
-    def _receive(self, caller: Caller, now: float) -> _Guest:
-        self._send_home(caller, now)
-        around = _Around(self._pool, self._people.login_of(self._spec, caller.proof))
+    def _open(self, caller: Caller, now: float) -> _PersonalSession:
+        self._close_unused(caller, now)
+        surroundings = _PersonalSurroundings(self._pool, self._people.login_of(self._spec, caller.proof))
 
         def make(spec: UpstreamSpec) -> Upstream:
-            return Upstream(spec, around, SchemaCache(None))
+            return Upstream(spec, surroundings, SchemaCache(None))
 
         upstream = self._pool.private.of(self._spec, _key(caller.proof), make)
-        provider = around.provider = ServerProvider(upstream, park=self._park, whose=caller.proof)
+        provider = surroundings.provider = ServerProvider(upstream, parked_calls=self._parked_calls, whose=caller.proof)
         if self._changes is not None:
             provider.watch(self._changes)
-        return _Guest(caller.principal, provider, now, now)
+        return _PersonalSession(caller.principal, provider, now, now)
 
-    def _send_home(self, caller: Caller, now: float) -> None:
+    def _close_unused(self, caller: Caller, now: float) -> None:
         """Close sessions that were idle for long, and the oldest of a person who has too many."""
-        others = {proof: guest for proof, guest in self._guests.items() if proof != caller.proof}
-        gone = [proof for proof, guest in others.items() if now - guest.used > IDLE_SECONDS]
-        own = [proof for proof, guest in others.items() if guest.principal == caller.principal]
+        others = {proof: personal for proof, personal in self._sessions.items() if proof != caller.proof}
+        gone = [proof for proof, personal in others.items() if now - personal.used > IDLE_SECONDS]
+        own = [proof for proof, personal in others.items() if personal.principal == caller.principal]
         own.sort(key=lambda proof: others[proof].used)
         for proof in {*gone, *own[: max(len(own) + 1 - MAX_OF_ONE, 0)]}:
             if not others[proof].upstream.is_busy:
-                del self._guests[proof]
+                del self._sessions[proof]
                 self._pool.private.end_one(self.server, _key(proof))
 
 
@@ -167,7 +170,7 @@ def _key(proof: str) -> str:
     return f"person {proof}"
 
 
-class _Around:
+class _PersonalSurroundings:
     """The surroundings of one person's session, as `upstream.surroundings.Surroundings`."""
 
     provider: ServerProvider

@@ -11,7 +11,7 @@ from clawft.upstream.upstream import Upstream
 if TYPE_CHECKING:  # loaded with the first call
     from clawft.provider.server.progress_following import ProgressFollowing
     from clawft.provider.server.question.handshake_questions import Roots
-    from clawft.provider.server.question.parked_calls import Park
+    from clawft.provider.server.question.parked_calls import ParkedCalls
     from clawft.provider.server.question.server_questions import ServerQuestions
 
 PrivateUpstream = Callable[[str], Upstream]
@@ -24,12 +24,12 @@ class RelayedServer:
     def __init__(
         self,
         upstream: Upstream,
-        park: Park,
+        parked_calls: ParkedCalls,
         roots: Roots,
         visited: Callable[[str], None],
         own: PrivateUpstream | None = None,
     ) -> None:
-        """`park` keeps calls whose agents went to find an answer, `roots` are the folders of this gateway.
+        """`parked_calls` keeps calls whose agents went to find an answer, `roots` are the folders of this gateway.
 
         `visited` is called when a person is done at an address they were sent to. `own` is used only for a server that
         keeps its callers apart.
@@ -37,7 +37,7 @@ class RelayedServer:
         self.upstream = upstream
         self.spec = upstream.spec
         self.name = upstream.spec.name
-        self.park = park
+        self.parked_calls = parked_calls
         self.roots = roots
         self.visited = visited
         self._own = own if upstream.spec.isolation == "per-session" else None

@@ -27,7 +27,7 @@ from clawft.model import (
 from clawft.policy.globs import any_matches
 from clawft.provider.base import Changes, TellChange, arguments_of
 from clawft.provider.server.call.server_calls import CONNECT_SECONDS, ServerCalls
-from clawft.provider.server.question.parked_calls import Park
+from clawft.provider.server.question.parked_calls import ParkedCalls
 from clawft.provider.server.relayed_server import PrivateUpstream, RelayedServer
 from clawft.provider.server.resource_lists import ResourceLists
 from clawft.upstream.interest.interest import TELL_SECONDS
@@ -59,18 +59,18 @@ class ServerProvider:
         upstream: Upstream,
         own: PrivateUpstream | None = None,
         *,
-        park: Park | None = None,
+        parked_calls: ParkedCalls | None = None,
         roots: Roots = list,
         whose: str = "",
     ) -> None:
         """`own` gives the private upstream of a conversation or person, for a server that keeps its callers apart.
 
-        `park` keeps calls whose agents went to find an answer, `roots` are the folders of this gateway. `whose` is the
-        proof of the only person it is for.
+        `parked_calls` keeps calls whose agents went to find an answer, `roots` are the folders of this gateway.
+        `whose` is the proof of the only person it is for.
         """
         self._upstream = upstream
         self._whose = whose
-        parked = Park() if park is None else park
+        parked = ParkedCalls() if parked_calls is None else parked_calls
         self._relayed = RelayedServer(upstream, parked, roots, self._visited, own)
         self._calls = calls = ServerCalls(self._relayed)
         self.run, self.start = calls.run, calls.start

@@ -11,7 +11,7 @@ from msgspec import Struct
 from clawft.errors import InvalidConfig
 from clawft.link.base import Credentials
 from clawft.provider.base import Provider
-from clawft.provider.server.question.parked_calls import Park
+from clawft.provider.server.question.parked_calls import ParkedCalls
 from clawft.provider.server.server_provider import ServerProvider
 from clawft.upstream.offer.lists import Parts
 from clawft.upstream.pool import Pool
@@ -49,11 +49,11 @@ class ServerProviders:
         self,
         pool: Pool,
         registry: ProviderRegistry,
-        park: Park | None = None,
+        parked_calls: ParkedCalls | None = None,
         ask_roots: AskRoots | None = None,
         people: PersonalLogins | None = None,
     ) -> None:
-        """`park` keeps the calls of all servers whose agents went to find an answer.
+        """`parked_calls` keeps the calls of all servers whose agents went to find an answer.
 
         `ask_roots` asks the agent for its folders, for servers that want them outside any call. `people` are the logins
         of people in whose name servers are called.
@@ -62,7 +62,7 @@ class ServerProviders:
         self._ask_roots = ask_roots
         self._pool = pool
         self._registry = registry
-        self._park = Park() if park is None else park
+        self._parked_calls = ParkedCalls() if parked_calls is None else parked_calls
         self._providers: dict[str, ServerProvider | PersonalServer] = {}
         pool.news.added.listen(self._added)
         pool.news.removed.listen(self._removed)
@@ -90,14 +90,14 @@ class ServerProviders:
         return ServerProvider(
             upstream,
             lambda who: self._pool.private.of(upstream.spec, who),
-            park=self._park,
+            parked_calls=self._parked_calls,
             roots=self._pool.roots,
         )
 
     def _personal(self, spec: UpstreamSpec) -> PersonalServer:
         from clawft.provider.server.personal_server import PersonalServer  # most servers are called in nobody's name
 
-        return PersonalServer(spec, self._pool, self._people, self._park)
+        return PersonalServer(spec, self._pool, self._people, self._parked_calls)
 
     def _removed(self, upstream: Upstream) -> None:
         provider = self._providers.pop(upstream.spec.name, None)

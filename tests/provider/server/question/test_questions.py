@@ -18,7 +18,7 @@ from clawft.link.base import OutgoingRequest
 from clawft.model import Caller
 from clawft.provider.server.question import rounds, server_questions
 from clawft.provider.server.question.handshake_questions import TOLD_UNCLEAR
-from clawft.provider.server.question.parked_calls import Park
+from clawft.provider.server.question.parked_calls import ParkedCalls
 from clawft.provider.server.question.questions import read_question
 from clawft.provider.server.server_providers import ServerProviders
 from clawft.store.concealed_secrets import keep_concealed
@@ -43,10 +43,10 @@ LOCAL = Caller()
 class House:
     """A gateway with servers behind it, in this process."""
 
-    def __init__(self, gateway: Gateway, pool: Pool, park: Park, folder: Path) -> None:
+    def __init__(self, gateway: Gateway, pool: Pool, parked_calls: ParkedCalls, folder: Path) -> None:
         self.gateway = gateway
         self.pool = pool
-        self.park = park
+        self.parked_calls = parked_calls
         self._log = folder / "log"
 
     def heard(self) -> list[Json]:
@@ -68,7 +68,7 @@ class House:
     def is_quiet(self) -> bool:
         """Nothing is left of any call."""
         upstream = self.pool.find("curious")
-        return not len(self.park) and not upstream.flights and not upstream.gate.running
+        return not len(self.parked_calls) and not upstream.flights and not upstream.gate.running
 
 
 def curious(folder: Path, era: str = "handshake", *flags: str, **spec: Any) -> UpstreamSpec:
@@ -78,10 +78,14 @@ def curious(folder: Path, era: str = "handshake", *flags: str, **spec: Any) -> U
 
 @asynccontextmanager
 async def house(
-    folder: Path, *specs: UpstreamSpec, park: Park | None = None, ways: Tables | None = None, **options: Any
+    folder: Path,
+    *specs: UpstreamSpec,
+    parked_calls: ParkedCalls | None = None,
+    ways: Tables | None = None,
+    **options: Any,
 ) -> AsyncGenerator[House]:
     async with pool(folder, ways) as mine:
-        kept, gateway = Park() if park is None else park, serving(**options)
+        kept, gateway = ParkedCalls() if parked_calls is None else parked_calls, serving(**options)
         ServerProviders(mine, gateway, kept)
         wanted = specs or (curious(folder),)
         await mine.set_servers({spec.name: spec for spec in wanted}, seconds=20)
@@ -113,7 +117,7 @@ async def test_a_parked_question_survives_a_thousand_unrelated_calls(tmp_path: P
                 *(caller.call("curious__echo", modern(), token=str(n)) for n in range(start, start + 50))
             )
             assert [texts(each) for each in results] == [[str(n)] for n in range(start, start + 50)]
-        assert len(mine.park) == 1
+        assert len(mine.parked_calls) == 1
         assert texts(await retry(caller, asked)) == [f"t: {json.dumps(ADA, sort_keys=True)}"]
         assert mine.is_quiet()
         assert mine.cancelled() == []
@@ -121,7 +125,10 @@ async def test_a_parked_question_survives_a_thousand_unrelated_calls(tmp_path: P
 
 @requirement("RES-10")
 async def test_a_caller_that_never_comes_back_costs_nothing_after_the_time_limit(tmp_path: Path) -> None:
-    async with house(tmp_path, park=Park(0.3), question_seconds=600.0) as mine, pipe(mine.gateway) as caller:
+    async with (
+        house(tmp_path, parked_calls=ParkedCalls(0.3), question_seconds=600.0) as mine,
+        pipe(mine.gateway) as caller,
+    ):
         asked = await ask(caller)
         assert not mine.is_quiet()
         await until(mine.is_quiet)
@@ -150,7 +157,10 @@ async def test_a_state_altered_another_callers_or_used_twice_is_refused(tmp_path
 @requirement("RES-10")
 async def test_calls_that_wait_are_bounded_for_each_caller_and_in_all(tmp_path: Path) -> None:
     servers = [curious(tmp_path), msgspec.structs.replace(curious(tmp_path), name="other")]
-    async with house(tmp_path, *servers, park=Park(limit=3, each=2)) as mine, mine.callers() as (ada, bob):
+    async with (
+        house(tmp_path, *servers, parked_calls=ParkedCalls(limit=3, each=2)) as mine,
+        mine.callers() as (ada, bob),
+    ):
         first = await ask(ada)
         await ask(ada)
         assert "busy" in (await ada.call("curious__form", modern(CAN), token="t"))["error"]["message"]

@@ -56,7 +56,7 @@ class OpenRequests:
 
     async def go_on(self, call: Call, id: str) -> Response | Failure:
         """Continue when the agent has come back. Raises BadParams if there is no such call."""
-        opened = self._server.park.take(id, self._server.name, call.caller)
+        opened = self._server.parked_calls.take(id, self._server.name, call.caller)
         opened.flight.call = call
         self._tell_progress_to(opened, call)
         return await self._follow(call, opened)
@@ -69,7 +69,7 @@ class OpenRequests:
                 opened.fill(await _ask_while_open(call, opened, carry))
         except InputRequired:
             self._tell_progress_to(opened, None)
-            self._server.park.keep(opened, call.caller)
+            self._server.parked_calls.keep(opened, call.caller)
             raise
         except BaseException:
             opened.end("the call was cancelled")

@@ -33,7 +33,7 @@ class _Parked(Struct):
     timer: asyncio.TimerHandle
 
 
-class Park:
+class ParkedCalls:
     """All waiting calls of all servers."""
 
     def __init__(self, seconds: float = PARKED_SECONDS, limit: int = MAX_PARKED, each: int = MAX_PARKED_EACH) -> None:

@@ -18,7 +18,7 @@ from clawft.model.protocols import is_of
 from clawft.policy.pseudo_tools import PROMPTS
 
 
-class BesideUse(Struct, frozen=True):
+class OfferUse(Struct, frozen=True):
     """A prompt or resource that is about to be used; `method` names what has to be approved for it."""
 
     method: str
@@ -39,7 +39,7 @@ class ListGuard(Guard, Protocol):
     def shows(self, names: Sequence[str], caller: Caller) -> bool: ...
 
 
-class FaceGuard(Guard, Protocol):
+class DefinitionGuard(Guard, Protocol):
     """A guard that may withhold the definition of a tool from lists."""
 
     def withheld(self, tool: Tool, origin: Origin, caller: Caller) -> str:
@@ -47,10 +47,10 @@ class FaceGuard(Guard, Protocol):
         ...
 
 
-class BesideGuard(Guard, Protocol):
+class OfferGuard(Guard, Protocol):
     """A guard that also decides about prompts and resources."""
 
-    async def refuses(self, use: BesideUse) -> str:
+    async def refuses(self, use: OfferUse) -> str:
         """Why the prompt or resource may not be used; empty if it may."""
         ...
 
@@ -73,13 +73,13 @@ class LateReplyGuard(Guard, Protocol):
     def finish_late(self, call: Call, reply: Reply) -> Reply: ...
 
 
-class Sides:
+class SideDuties:
     """The side duties of all guards as one object."""
 
     def __init__(self, guards: Sequence[Guard]) -> None:
         self._lists = [guard for guard in guards if is_of(guard, ListGuard)]
-        self._faces = [guard for guard in guards if is_of(guard, FaceGuard)]
-        self._beside = [guard for guard in guards if is_of(guard, BesideGuard)]
+        self._definitions = [guard for guard in guards if is_of(guard, DefinitionGuard)]
+        self._offers = [guard for guard in guards if is_of(guard, OfferGuard)]
         self._contents = [guard for guard in reversed(guards) if is_of(guard, ContentsGuard)]
         self._late = [finish for guard in reversed(guards) if (finish := _finish_of(guard)) is not None]
         self._witnesses = [guard for guard in guards if is_of(guard, WitnessGuard)]
@@ -90,17 +90,17 @@ class Sides:
 
     def withheld(self, tool: Tool, origin: Origin, caller: Caller) -> str:
         """The note shown in place of a tool's definition; empty if it is shown."""
-        notes = (guard.withheld(tool, origin, caller) for guard in self._faces)
+        notes = (guard.withheld(tool, origin, caller) for guard in self._definitions)
         return next(filter(None, notes), "")
 
     def withheld_prompts(self, origin: Origin, caller: Caller) -> str:
         """The note shown in place of what a server's prompts say of themselves; empty if it is shown."""
-        notes = (guard.withholds(PROMPTS, origin, caller) for guard in self._beside)
+        notes = (guard.withholds(PROMPTS, origin, caller) for guard in self._offers)
         return next(filter(None, notes), "")
 
-    async def ensure(self, use: BesideUse) -> None:
+    async def ensure(self, use: OfferUse) -> None:
         """Raises NotApproved for a use the person has to approve first."""
-        for guard in self._beside:
+        for guard in self._offers:
             if why := await guard.refuses(use):
                 raise NotApproved(why)
 

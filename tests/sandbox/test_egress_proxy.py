@@ -13,7 +13,15 @@ import uvloop
 
 from clawft.link.process import Launch, start
 from clawft.sandbox.bounds import SandboxTable
-from clawft.sandbox.door import MAX_CONNECTIONS, MAX_HEAD_BYTES, Door, ProxyRequest, is_allowed, may_lead_to, read_wish
+from clawft.sandbox.egress_proxy import (
+    MAX_CONNECTIONS,
+    MAX_HEAD_BYTES,
+    EgressProxy,
+    ProxyRequest,
+    is_allowed,
+    may_lead_to,
+    read_wish,
+)
 from tests.requirements import requirement
 from tests.sandbox.held import furnish
 
@@ -170,7 +178,7 @@ async def doorway(hosts: list[str], told: list[str]) -> AsyncGenerator[int]:
     """A door on our own loopback."""
     ours, theirs = socket.socketpair()
     with socket.create_server(("127.0.0.1", 0)) as listening, theirs:
-        door = Door(ours, hosts, told.append)
+        door = EgressProxy(ours, hosts, told.append)
         socket.send_fds(theirs, [b"door"], [listening.fileno()])
         try:
             async with asyncio.timeout(PATIENCE_S):

@@ -131,7 +131,7 @@ def _split(entry: str) -> tuple[str, str]:
 # ── the way ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Door:
+class EgressProxy:
     """Waits for the listening socket that the cell hands out, then serves it until it is closed."""
 
     def __init__(self, handed: socket.socket, hosts: Sequence[str], tell: Tell) -> None:
