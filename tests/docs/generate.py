@@ -41,7 +41,7 @@ def cli() -> str:
 
 
 def _common() -> str:
-    intro = "## Common options\n\nOf every command that works with tools.\n\n"
+    intro = "## Common options\n\nThese options apply to every command that works with tools.\n\n"
     return intro + table(("option", "what it does"), (_shown(action) for action in _common_actions()))
 
 
@@ -95,7 +95,7 @@ def _spelled(action: argparse.Action) -> str:
 
 
 def keys() -> str:
-    return table(("key", "it is", "default", "what it does"), map(_key_row, KEYS))
+    return table(("key", "type", "default", "what it does"), map(_key_row, KEYS))
 
 
 def _key_row(key: ConfigKey) -> tuple[str, ...]:
@@ -123,13 +123,13 @@ def _error_row(kind: type[ClawftError]) -> tuple[str, ...]:
 
 def command_rules() -> str:
     return table(
-        ("rule", "verdict", "because"),
+        ("rule", "verdict", "reason"),
         ((code(rule.name), "ask" if rule.asks else "deny", rule.why) for rule in COMMAND_RULES),
     )
 
 
 def url_rules() -> str:
-    return table(("rule", "the way out"), ((code(rule.name), rule.hint) for rule in URL_RULES))
+    return table(("rule", "how to fix it"), ((code(rule.name), rule.hint) for rule in URL_RULES))
 
 
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -28,20 +28,20 @@ if TYPE_CHECKING:  # typing alone costs more than all that `weft --version` need
 OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
-    "mcp-server": ("mcp_server", "Serve MCP on stdin and stdout; what an editor or agent starts"),
+    "mcp-server": ("mcp_server", "Serve MCP on stdin and stdout, for an editor or agent that starts it"),
     "gateway": ("gateway", "Serve MCP over HTTP on 127.0.0.1:8765/mcp"),
     "agent": ("agent", "Run one task with all tools: by Claude, another model, or a script"),
     "serve-model": ("serve_model", "Serve a scenario as a model's API, to test agents offline"),
     "servers": ("servers", "List, add, test, import and watch MCP servers"),
-    "auth": ("auth", "Log in to servers and services, and out again"),
+    "auth": ("auth", "Log in to servers and services, and log out"),
     "tools": ("tools", "List, search, show and call tools"),
     "resources": ("resources", "List and read resources"),
     "prompts": ("prompts", "List and get prompts"),
-    "approvals": ("approvals", "Say which servers and tools you approve; see what changed"),
-    "audit": ("audit", "Read and verify the record of every call"),
+    "approvals": ("approvals", "Approve servers and tools, and see what changed"),
+    "audit": ("audit", "Read and verify the audit of every call"),
     "policy": ("policy", "Explain what would be allowed, and by which rule"),
     "config": ("config", "Show, locate and check the configuration"),
-    "doctor": ("doctor", "Find out what is wrong, and what to do about it"),
+    "doctor": ("doctor", "Report problems and how to fix them"),
     "completion": ("completion", "Print the completion script of a shell"),
 }
 """Command → its folder in `cli` and what it does."""

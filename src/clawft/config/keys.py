@@ -74,14 +74,16 @@ def _sandbox_key(family: str, about: str) -> ConfigKey:
 
 KEYS: tuple[ConfigKey, ...] = (
     ConfigKey("tools.allow", "allow", Texts, _GLOBS, ("*",), "Tools the agent may see and call."),
-    ConfigKey("tools.deny", "deny", Texts, _GLOBS, (), "Tools it may not; wins over allow.", adds=True),
+    ConfigKey(
+        "tools.deny", "deny", Texts, _GLOBS, (), "Tools the agent may not see or call; wins over allow.", adds=True
+    ),
     ConfigKey(
         "tools.names",
         "names",
         NameForm,
         "plain, mcp, claude or bare",
         NameForm.PLAIN,
-        "How tools are named towards agents.",
+        "The form of tool names that agents see.",
     ),
     ConfigKey(
         "tools.surface",
@@ -89,7 +91,7 @@ KEYS: tuple[ConfigKey, ...] = (
         SurfaceForm,
         "full, search or auto",
         SurfaceForm.FULL,
-        "What agents are listed: every tool, or a pair of tools that find and call the others.",
+        "What agents see: every tool, or two tools that find and call the others.",
     ),
     ConfigKey(
         "tools.surface_tokens",
@@ -97,9 +99,9 @@ KEYS: tuple[ConfigKey, ...] = (
         SurfaceTokens,
         "1 to 10000000",
         20_000,
-        "Tokens of definitions above which auto searches.",
+        "With auto, use search if all definitions have more tokens than this.",
     ),
-    ConfigKey("tools.pinned", "surface.pinned", Texts, _GLOBS, (), "Tools to list even where one searches."),
+    ConfigKey("tools.pinned", "surface.pinned", Texts, _GLOBS, (), "Tools that are always listed."),
     ConfigKey("tools.builtin", "builtin", bool, "true or false", True, "Offer the built-in tools."),
     ConfigKey(
         "security.command_policy.allow",
@@ -107,7 +109,7 @@ KEYS: tuple[ConfigKey, ...] = (
         Texts,
         "a list of rule names",
         (),
-        "Command rules to switch off.",
+        "Command rules to disable.",
         check=_are_rules,
     ),
     ConfigKey(
@@ -116,7 +118,7 @@ KEYS: tuple[ConfigKey, ...] = (
         Texts,
         'a list of globs, like ["git push*"]',
         (),
-        "Commands to refuse besides.",
+        "Further commands to reject.",
         adds=True,
     ),
     ConfigKey(
@@ -125,7 +127,7 @@ KEYS: tuple[ConfigKey, ...] = (
         Texts,
         'a list of schemes, like ["https"]',
         ("http", "https"),
-        "Schemes a URL may have.",
+        "URL schemes to allow.",
     ),
     ConfigKey(
         "security.url_policy.allow_hosts", "url_policy.allow_hosts", Texts, _HOSTS, (), "Private hosts to allow."
@@ -140,7 +142,7 @@ KEYS: tuple[ConfigKey, ...] = (
         check=_are_networks,
     ),
     ConfigKey(
-        "security.url_policy.deny_hosts", "url_policy.deny_hosts", Texts, _HOSTS, (), "Hosts to refuse.", adds=True
+        "security.url_policy.deny_hosts", "url_policy.deny_hosts", Texts, _HOSTS, (), "Hosts to reject.", adds=True
     ),
     ConfigKey(
         "security.command_folders",
@@ -148,11 +150,16 @@ KEYS: tuple[ConfigKey, ...] = (
         Texts,
         'a list of folders, like ["/usr/bin"]',
         (),
-        "Folders that programs of servers may come from; empty: any.",
+        "Folders from which programs of servers may be started; empty: any.",
         check=_are_absolute,
     ),
     ConfigKey(
-        "result.limit", "result_limit", ResultLimit, "1 to 67108864 bytes", 65_536, "Bytes of text one result may have."
+        "result.limit",
+        "result_limit",
+        ResultLimit,
+        "1 to 67108864 bytes",
+        65_536,
+        "Maximum size of the text of one result; longer text is truncated.",
     ),
     ConfigKey(
         "result.resource_limit",
@@ -160,7 +167,7 @@ KEYS: tuple[ConfigKey, ...] = (
         ResultLimit,
         "1 to 67108864 bytes",
         8_388_608,
-        "Bytes one resource, or one prompt, may have; a larger one is refused.",
+        "Maximum size of one resource or prompt; larger ones are rejected.",
     ),
     ConfigKey(
         "result.redact",
@@ -168,7 +175,7 @@ KEYS: tuple[ConfigKey, ...] = (
         bool,
         "true or false",
         False,
-        "Take keys and tokens out of results; a server's own `redact` wins.",
+        "Remove keys and tokens from results; a server's own `redact` wins.",
     ),
     ConfigKey(
         "approvals.ask",
@@ -176,7 +183,7 @@ KEYS: tuple[ConfigKey, ...] = (
         Literal["untrusted", "all"],
         "untrusted or all",
         "untrusted",
-        "Whose tools need approval; with all, those that a trusted server calls read-only do not.",
+        "Whose tools need approval; with all, read-only tools of trusted servers do not.",
     ),
     ConfigKey(
         "approvals.days",
@@ -184,7 +191,7 @@ KEYS: tuple[ConfigKey, ...] = (
         Days,
         "0 to 3650",
         0,
-        "How long an answer to a question holds; 0: until the tool changes.",
+        "How many days an answer to an approval question is valid; 0: until the tool changes.",
     ),
     ConfigKey(
         "approvals.after_untrusted",
@@ -201,7 +208,7 @@ KEYS: tuple[ConfigKey, ...] = (
         Connections,
         "1 to 1000",
         20,
-        "Servers that are connected at a time; an idle one gives way to one that is called.",
+        "Servers connected at the same time; an idle one is disconnected to make room.",
     ),
     ConfigKey(
         "pool.list_seconds",
@@ -209,11 +216,11 @@ KEYS: tuple[ConfigKey, ...] = (
         ListSeconds,
         "0 to 86400 seconds",
         300,
-        "How long what a server listed is not asked for again, unless it says that it has changed.",
+        "How long the lists of a server are cached, unless it reports a change.",
     ),
-    ConfigKey("audit.enabled", "audit", bool, "true or false", True, "Write a line for every call."),
+    ConfigKey("audit.enabled", "audit", bool, "true or false", True, "Log every call."),
     ConfigKey(
-        "audit.values", "audit_values", bool, "true or false", False, "Write arguments too, and not only their digest."
+        "audit.values", "audit_values", bool, "true or false", False, "Log the arguments too, not only their digest."
     ),
     ConfigKey(
         "audit.files",
@@ -221,37 +228,64 @@ KEYS: tuple[ConfigKey, ...] = (
         AuditFiles,
         "1 to 10000",
         10,
-        "Full files of the audit that are kept, of 64 MiB each; the oldest are deleted.",
+        "How many full audit files of 64 MiB to keep; the oldest are deleted.",
     ),
     ConfigKey(
-        "web.search_url", "search_url", str, "a text", "", "The SearXNG address that web__search asks.", check=is_http
+        "web.search_url",
+        "search_url",
+        str,
+        "a text",
+        "",
+        "The address of the SearXNG instance that web__search uses.",
+        check=is_http,
     ),
-    ConfigKey("git.allow", "git_allow", Grants, "a list of push and force", (), "What git may do without asking."),
-    ConfigKey("git.hosts", "git_hosts", Texts, _HOSTS, (), "Hosts git may reach besides the well-known three."),
-    ConfigKey("git.local", "git_local", bool, "true or false", True, "Clone and fetch from inside the workspace, too."),
+    ConfigKey(
+        "git.allow", "git_allow", Grants, "a list of push and force", (), "What git may do without asking the person."
+    ),
+    ConfigKey(
+        "git.hosts",
+        "git_hosts",
+        Texts,
+        _HOSTS,
+        (),
+        "Hosts git may reach besides github.com, gitlab.com and bitbucket.org.",
+    ),
+    ConfigKey(
+        "git.local",
+        "git_local",
+        bool,
+        "true or false",
+        True,
+        "Allow clone and fetch from repositories inside the workspace.",
+    ),
     ConfigKey(
         "git.variables",
         "git_variables",
         Texts,
         'a list of names, like ["SSH_AUTH_SOCK"]',
         (),
-        "Environment variables git gets in trusted repositories.",
+        "Environment variables passed to git in trusted repositories.",
         check=_are_variables,
     ),
-    _sandbox_key("git", "What holds git, and what it starts in trusted repositories."),
+    _sandbox_key("git", "The sandbox of git, and of what it starts in trusted repositories."),
     ConfigKey(
-        "cargo.hosts", "cargo_hosts", Texts, _HOSTS, (), "Hosts cargo may reach besides those of your registries."
+        "cargo.hosts", "cargo_hosts", Texts, _HOSTS, (), "Hosts cargo may reach besides crates.io and your registries."
     ),
-    _sandbox_key("cargo", "What holds cargo, build scripts and tests."),
-    _sandbox_key("build", "What holds the tasks of build__run and build__test."),
-    _sandbox_key("ide", "What holds the language servers that answer where no editor is open."),
-    _sandbox_key("shell", "What holds the commands of shell__exec."),
+    _sandbox_key("cargo", "The sandbox of cargo, build scripts and tests."),
+    _sandbox_key("build", "The sandbox of the tasks of build__run and build__test."),
+    _sandbox_key("ide", "The sandbox of the language servers that are used without an editor."),
+    _sandbox_key("shell", "The sandbox of the commands of shell__exec."),
     ConfigKey("gateway.page_size", "page_size", PageSize, "1 to 100000", 2500, "Items on one page of a list."),
     ConfigKey(
-        "gateway.max_body", "max_body", MaxBody, "1024 to 1073741824 bytes", 4_194_304, "Largest request over HTTP."
+        "gateway.max_body",
+        "max_body",
+        MaxBody,
+        "1024 to 1073741824 bytes",
+        4_194_304,
+        "Maximum size of a request over HTTP.",
     ),
     ConfigKey(
-        "gateway.rate", "rate", Rate, "0 to 100000", 0, "Requests a second of one caller over HTTP; 0: no bound."
+        "gateway.rate", "rate", Rate, "0 to 100000", 0, "Requests per second of one caller over HTTP; 0: no limit."
     ),
     ConfigKey(
         "gateway.question_seconds",
@@ -267,7 +301,7 @@ KEYS: tuple[ConfigKey, ...] = (
         str,
         "a text: https://…",
         "",
-        "Whose tokens (JWT) open the HTTP gateway.",
+        "The issuer whose tokens (JWT) the HTTP gateway accepts.",
         check=is_https,
     ),
     ConfigKey(
@@ -276,7 +310,7 @@ KEYS: tuple[ConfigKey, ...] = (
         str,
         "a text: https://…",
         "",
-        "The address tokens are for; empty: the one the gateway listens on.",
+        "The audience that tokens must have; empty: the address the gateway listens on.",
         check=is_http,
     ),
     ConfigKey(
@@ -285,18 +319,18 @@ KEYS: tuple[ConfigKey, ...] = (
         str,
         "a text: https://…",
         "",
-        "Where the issuer's keys are; empty: where its metadata says.",
+        "The address of the issuer's keys; empty: taken from its metadata.",
         check=is_https,
     ),
     ConfigKey("gateway.auth.scopes", "auth_scopes", Texts, "a list of texts", (), "Scopes every token must have."),
-    ConfigKey("gateway.auth.groups", "auth_groups", str, "a text", "groups", "The claim that holds a person's groups."),
+    ConfigKey("gateway.auth.groups", "auth_groups", str, "a text", "groups", "The claim with a person's groups."),
     ConfigKey(
         "gateway.auth.grants",
         "auth_grants",
         tuple[GrantRule, ...],
         "a list of tables of subject, group, scope, allow and deny",
         (),
-        "Which tools whom; nobody else gets any.",
+        "Who may use which tools; nobody else gets any.",
     ),
     ConfigKey(
         "gateway.instructions",
@@ -304,7 +338,7 @@ KEYS: tuple[ConfigKey, ...] = (
         Instructions,
         f"a text of at most {MAX_INSTRUCTIONS} characters",
         "",
-        "What agents are told when they connect.",
+        "Instructions sent to agents when they connect.",
     ),
     *DELEGATION,
 )

@@ -19,24 +19,24 @@ from clawft.cli.parser import Parser, Verb, common_options, json_option, place_o
 
 
 def _list_options(parser: Parser) -> None:
-    parser.add_argument("server", metavar="SERVER", nargs="?", help="only what is about this server")
+    parser.add_argument("server", metavar="SERVER", nargs="?", help="only this server")
     json_option(parser)
     common_options(parser)
 
 
 def _grant_options(parser: Parser) -> None:
-    parser.add_argument("server", metavar="SERVER", help="a server; alone: approve that it is started")
+    parser.add_argument("server", metavar="SERVER", help="a server; without TOOL, approve its launch")
     parser.add_argument("tools", metavar="TOOL", nargs="*", default=[], help="tools by name or glob, like 'list_*'")
-    parser.add_argument("--days", metavar="N", type=float, default=0.0, help="ends after so many days (default: never)")
-    parser.add_argument("--only-agent", metavar="NAME", default="*", help="for this agent alone (default: all)")
-    parser.add_argument("--only-workspace", action="store_true", help="for this workspace alone (default: all)")
-    parser.add_argument("--new", action="store_true", help="a glob also covers tools the server will have later")
+    parser.add_argument("--days", metavar="N", type=float, default=0.0, help="expires after N days (default: never)")
+    parser.add_argument("--only-agent", metavar="NAME", default="*", help="for this agent only (default: all)")
+    parser.add_argument("--only-workspace", action="store_true", help="for this workspace only (default: all)")
+    parser.add_argument("--new", action="store_true", help="the globs also cover tools the server adds later")
     json_option(parser)
     common_options(parser)
 
 
 def _revoke_options(parser: Parser) -> None:
-    parser.add_argument("server", metavar="SERVER", help="a server; alone: everything about it")
+    parser.add_argument("server", metavar="SERVER", help="a server; without TOOL, everything about it")
     parser.add_argument("tools", metavar="TOOL", nargs="*", default=[], help="tools by name or glob")
     json_option(parser)
 
@@ -49,29 +49,27 @@ def _diff_options(parser: Parser) -> None:
 
 
 def _export_options(parser: Parser) -> None:
-    parser.add_argument("servers", metavar="SERVER", nargs="*", help="only what is about these servers")
-    parser.add_argument("--output", metavar="FILE", default="-", help="where to (default: stdout)")
-    parser.add_argument("--launches", action="store_true", help="with approvals to start servers of this workspace")
+    parser.add_argument("servers", metavar="SERVER", nargs="*", help="only these servers")
+    parser.add_argument("--output", metavar="FILE", default="-", help="the file to write (default: stdout)")
+    parser.add_argument("--launches", action="store_true", help="include approvals of launches in this workspace")
     place_options(parser)
 
 
 def _import_options(parser: Parser) -> None:
-    parser.add_argument("file", metavar="FILE", help="what `weft approvals export` wrote; - for stdin")
+    parser.add_argument("file", metavar="FILE", help="a file written by `weft approvals export`; - for stdin")
     parser.add_argument("--dry-run", action="store_true", help="only show what would be approved")
-    parser.add_argument("--launches", action="store_true", help="with approvals to start servers of this workspace")
+    parser.add_argument("--launches", action="store_true", help="include approvals of launches in this workspace")
     json_option(parser)
     place_options(parser)
 
 
 VERBS = {
-    "list": Verb("List what is approved, and what waits for it", _list_options, "clawft.cli.approvals.list"),
+    "list": Verb("List what is approved and what waits for approval", _list_options, "clawft.cli.approvals.list"),
     "grant": Verb(
-        "Approve the start of a server, or tools of it, as they are now", _grant_options, "clawft.cli.approvals.grant"
+        "Approve the launch of a server, or its tools, as they are now", _grant_options, "clawft.cli.approvals.grant"
     ),
-    "revoke": Verb("Take approvals back", _revoke_options, "clawft.cli.approvals.revoke"),
-    "diff": Verb(
-        "Show what has changed since it was approved, side by side", _diff_options, "clawft.cli.approvals.diff"
-    ),
-    "export": Verb("Write approvals to a file, for others", _export_options, "clawft.cli.approvals.export"),
-    "import": Verb("Take over approvals from a file", _import_options, "clawft.cli.approvals.import_"),
+    "revoke": Verb("Revoke approvals", _revoke_options, "clawft.cli.approvals.revoke"),
+    "diff": Verb("Show what changed since the approval, side by side", _diff_options, "clawft.cli.approvals.diff"),
+    "export": Verb("Export approvals to a file, for others", _export_options, "clawft.cli.approvals.export"),
+    "import": Verb("Import approvals from a file", _import_options, "clawft.cli.approvals.import_"),
 }

@@ -20,13 +20,13 @@ MAX_LINES = 100_000
 
 def _tail_options(parser: Parser) -> None:
     parser.add_argument(
-        "-n", "--lines", metavar="N", type=_count, help=f"how many (default: {DEFAULT_LINES}; with --since all)"
+        "-n", "--lines", metavar="N", type=_count, help=f"how many (default: {DEFAULT_LINES}, with --since all)"
     )
-    parser.add_argument("-f", "--follow", action="store_true", help="go on with the calls that come, until Ctrl-C")
+    parser.add_argument("-f", "--follow", action="store_true", help="keep showing new calls until Ctrl-C")
     parser.add_argument("--server", metavar="NAME", help="only calls of tools of this server")
-    parser.add_argument("--tool", metavar="GLOB", help="only calls of such tools, like 'git__*'")
-    parser.add_argument("--caller", metavar="GLOB", help="only by such callers: the token, agent or client, by name")
-    parser.add_argument("--errors", action="store_true", help="only what was refused or failed")
+    parser.add_argument("--tool", metavar="GLOB", help="only calls of matching tools, like 'git__*'")
+    parser.add_argument("--caller", metavar="GLOB", help="only calls by matching callers: the token, agent or client")
+    parser.add_argument("--errors", action="store_true", help="only calls that were rejected or failed")
     parser.add_argument("--since", metavar="WHEN", type=_moment, help="like 10m, 2h, 3d, or 2026-07-28T09:30")
     json_option(parser, "print each call as one line of JSON")
 
@@ -51,7 +51,7 @@ def _show_options(parser: Parser) -> None:
 
 
 VERBS = {
-    "tail": Verb("Show the last calls, or those you look for", _tail_options, "clawft.cli.audit.tail"),
-    "show": Verb("Show one line whole", _show_options, "clawft.cli.audit.show"),
-    "verify": Verb("Find the first line that was touched", json_option, "clawft.cli.audit.verify"),
+    "tail": Verb("Show the latest calls, or those that match", _tail_options, "clawft.cli.audit.tail"),
+    "show": Verb("Show one line in full", _show_options, "clawft.cli.audit.show"),
+    "verify": Verb("Find the first line that was changed", json_option, "clawft.cli.audit.verify"),
 }

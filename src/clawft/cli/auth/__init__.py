@@ -17,23 +17,23 @@ from clawft.cli.parser import Parser, Verb, common_options, json_option
 
 
 def _login_options(parser: Parser) -> None:
+    parser.add_argument("name", metavar="NAME", help="a configured server, a known service (google …), or a new name")
+    parser.add_argument("--no-browser", action="store_true", help="print the address instead of opening it")
+    parser.add_argument("--device", action="store_true", help="log in with a code entered on another device")
+    parser.add_argument("--client-credentials", action="store_true", help="log in as a program, without a person")
+    parser.add_argument("--client-id", metavar="ID", default="", help="the id of a client registered there")
     parser.add_argument(
-        "name", metavar="NAME", help="a configured server, a known service (google …), or a name of yours"
+        "--client-secret", metavar="REF", default="", help="a reference to its secret: secret://env/NAME …"
     )
-    parser.add_argument("--no-browser", action="store_true", help="print the address, and open nothing")
-    parser.add_argument("--device", action="store_true", help="by a code that is typed on another device")
-    parser.add_argument("--client-credentials", action="store_true", help="as a program, without a person")
-    parser.add_argument("--client-id", metavar="ID", default="", help="of a client that is registered there")
-    parser.add_argument("--client-secret", metavar="REF", default="", help="where its secret is: secret://env/NAME …")
-    parser.add_argument("--scope", metavar="SCOPE", action="append", default=[], help="a right to ask for; repeatable")
-    parser.add_argument("--issuer", metavar="URL", default="", help="the service, which says the rest itself")
-    parser.add_argument("--auth-url", metavar="URL", default="", help="where people log in, if there is no issuer")
-    parser.add_argument("--token-url", metavar="URL", default="", help="where tokens are given, if there is no issuer")
+    parser.add_argument("--scope", metavar="SCOPE", action="append", default=[], help="a scope to request; repeatable")
+    parser.add_argument("--issuer", metavar="URL", default="", help="the issuer; the other addresses are discovered")
+    parser.add_argument("--auth-url", metavar="URL", default="", help="the authorization endpoint, without --issuer")
+    parser.add_argument("--token-url", metavar="URL", default="", help="the token endpoint, without --issuer")
     parser.add_argument(
-        "--host", metavar="HOST", action="append", default=[], help="where the token may go; repeatable"
+        "--host", metavar="HOST", action="append", default=[], help="a host the token may be sent to; repeatable"
     )
     parser.add_argument("--resource", metavar="URL", default="", help="what the token is for (RFC 8707)")
-    parser.add_argument("--account", metavar="NAME", default="", help="tells several logins at one service apart")
+    parser.add_argument("--account", metavar="NAME", default="", help="distinguishes several logins at one service")
     common_options(parser)
 
 
@@ -49,23 +49,32 @@ def _name_options(parser: Parser) -> None:
 def _allow_options(parser: Parser) -> None:
     _name_options(parser)
     parser.add_argument(
-        "host", metavar="HOST", nargs="+", help="where its token may be sent, like api.example.com or '*.example.com'"
+        "host",
+        metavar="HOST",
+        nargs="+",
+        help="a host its token may be sent to, like api.example.com or '*.example.com'",
     )
 
 
 def _store_options(parser: Parser) -> None:
     parser.add_argument(
-        "form", metavar="FORM", nargs="?", choices=("file", "keyring"), help="file or keyring; left out: tell which"
+        "form",
+        metavar="FORM",
+        nargs="?",
+        choices=("file", "keyring"),
+        help="file or keyring; without it, show which is used",
     )
 
 
 VERBS = {
     "login": Verb(
-        "Log in to a server or service, in the browser or by a code", _login_options, "clawft.cli.auth.login"
+        "Log in to a server or service, in the browser or with a code", _login_options, "clawft.cli.auth.login"
     ),
-    "status": Verb("List logins: whose, where, until when", _status_options, "clawft.cli.auth.status"),
+    "status": Verb("List logins and when they expire", _status_options, "clawft.cli.auth.status"),
     "refresh": Verb("Renew a login now", _name_options, "clawft.cli.auth.refresh"),
-    "logout": Verb("Forget a login, here and at the service", _name_options, "clawft.cli.auth.logout"),
-    "store": Verb("Keep logins as files, or sealed with a key of the keyring", _store_options, "clawft.cli.auth.store"),
-    "allow": Verb("Let the token of a service go to further hosts", _allow_options, "clawft.cli.auth.allow"),
+    "logout": Verb("Delete a login, here and at the service", _name_options, "clawft.cli.auth.logout"),
+    "store": Verb(
+        "Store logins as files, or encrypted with a key in the keyring", _store_options, "clawft.cli.auth.store"
+    ),
+    "allow": Verb("Allow the token of a service to be sent to further hosts", _allow_options, "clawft.cli.auth.allow"),
 }

@@ -14,7 +14,7 @@ from clawft.cli.parser import Parser, Verb, common_options, json_option, place_o
 
 
 def _show_options(parser: Parser) -> None:
-    parser.add_argument("--origin", action="store_true", help="say which file and line each value came from")
+    parser.add_argument("--origin", action="store_true", help="show the file and line of each value")
     json_option(parser)
     common_options(parser)
 
@@ -27,5 +27,5 @@ def _path_options(parser: Parser) -> None:
 VERBS = {
     "show": Verb("Show every setting, as TOML", _show_options, "clawft.cli.config.show"),
     "path": Verb("Show which files are read", _path_options, "clawft.cli.config.path"),
-    "check": Verb("Find what is wrong in the files", _path_options, "clawft.cli.config.check"),
+    "check": Verb("Report mistakes in the files", _path_options, "clawft.cli.config.check"),
 }

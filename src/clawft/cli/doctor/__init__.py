@@ -15,7 +15,7 @@ from clawft.cli.parser import Parser, Verb, common_options, json_option
 
 
 def _options(parser: Parser) -> None:
-    parser.add_argument("--scan", action="store_true", help="start all servers and look at what they tell the model")
+    parser.add_argument("--scan", action="store_true", help="start all servers and scan the text they send to models")
     json_option(parser)
     common_options(parser)
 

@@ -21,9 +21,9 @@ def _options(parser: Parser) -> None:
         "--host", metavar="ADDRESS", type=host, default=DEFAULT_HOST, help=f"where to listen (default: {DEFAULT_HOST})"
     )
     parser.add_argument(
-        "--port", metavar="N", type=port, default=DEFAULT_PORT, help=f"0: any free one (default: {DEFAULT_PORT})"
+        "--port", metavar="N", type=port, default=DEFAULT_PORT, help=f"0 for any free port (default: {DEFAULT_PORT})"
     )
-    parser.add_argument("--no-auth", action="store_true", help="ask for no token; on loopback only")
+    parser.add_argument("--no-auth", action="store_true", help="require no token; on loopback only")
     parser.add_argument("--json", action="store_true", help="print the address and token as one line of JSON")
     common_options(parser)
 

@@ -159,7 +159,7 @@ def folder(text: str) -> str:
 
 
 def argument_options(parser: Parser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the tool, by any of its names")
+    parser.add_argument("name", metavar="NAME", help="any name of the tool")
     parser.add_argument(
         "pairs", metavar="KEY=VALUE", nargs="*", default=[], help="arguments; KEY:=JSON, KEY=@FILE (@- for stdin)"
     )
@@ -183,11 +183,9 @@ def common_options(parser: Parser) -> None:
     parser.add_argument(
         "--surface", metavar="FORM", choices=SURFACES, help=f"how many tools are listed: {', '.join(SURFACES)}"
     )
-    parser.add_argument("--no-builtin", action="store_true", help="leave the built-in tools out")
+    parser.add_argument("--no-builtin", action="store_true", help="do not offer the built-in tools")
     parser.add_argument(
         "--mcp-config", metavar="FILE-OR-JSON", action="append", help="servers to use, as mcpServers JSON; repeatable"
     )
-    parser.add_argument(
-        "--strict-mcp-config", action="store_true", help="end with exit code 1 if a server does not start"
-    )
-    parser.add_argument("--mcp-debug", action="store_true", help="tell on stderr what each server does")
+    parser.add_argument("--strict-mcp-config", action="store_true", help="exit with 1 if a server does not start")
+    parser.add_argument("--mcp-debug", action="store_true", help="print on stderr what each server does")

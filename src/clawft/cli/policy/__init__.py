@@ -11,6 +11,6 @@ def _options(parser: Parser) -> None:
     common_options(parser)
 
 
-ABOUT = "Say what would become of a call, rule by rule; nothing is run, but names of hosts are looked up"
+ABOUT = "Explain the verdict on a call, rule by rule; nothing is run, but host names are resolved"
 
 VERBS = {"explain": Verb(ABOUT, _options, "clawft.cli.policy.explain")}

@@ -14,7 +14,7 @@ def _list_options(parser: Parser) -> None:
 
 
 def _get_options(parser: Parser) -> None:
-    parser.add_argument("name", metavar="NAME", help="a name of the list")
+    parser.add_argument("name", metavar="NAME", help="a name from the list")
     parser.add_argument("pairs", metavar="KEY=VALUE", nargs="*", default=[], help="arguments; KEY=@FILE (@- for stdin)")
     parser.add_argument("--args", metavar="JSON", help="all arguments as one JSON object, or @FILE")
     _list_options(parser)

@@ -11,7 +11,7 @@ def _list_options(parser: Parser) -> None:
 
 
 def _read_options(parser: Parser) -> None:
-    parser.add_argument("uri", metavar="URI", help="a URI of the list, or one that fits a template")
+    parser.add_argument("uri", metavar="URI", help="a URI from the list, or one that matches a template")
     _list_options(parser)
 
 

@@ -24,9 +24,9 @@ def _list_options(parser: Parser) -> None:
 
 
 def _status_options(parser: Parser) -> None:
-    parser.add_argument("name", metavar="NAME", nargs="?", help="one server, with its last words on stderr")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="one server, with its last lines on stderr")
     parser.add_argument("--watch", action="store_true", help="redraw every second, at a terminal")
-    parser.add_argument("--fresh", action="store_true", help="start the servers for a look, though a weft runs here")
+    parser.add_argument("--fresh", action="store_true", help="start the servers to check, even if a weft runs here")
     json_option(parser)
     common_options(parser)
 
@@ -37,16 +37,18 @@ HERE = "."
 def _add_options(parser: Parser) -> None:
     parser.takes_command, parser.command_taken_for = True, "url"
     parser.usage = "weft servers add NAME URL [options]\n       weft servers add NAME [options] -- COMMAND [ARG …]"
-    parser.add_argument("name", metavar="NAME", help="how its tools will be called: NAME__tool")
-    parser.add_argument("url", metavar="URL", nargs="?", default="", help="http(s)://…; or -- and a command behind it")
+    parser.add_argument("name", metavar="NAME", help="the server's name; its tools become NAME__tool")
+    parser.add_argument("url", metavar="URL", nargs="?", default="", help="http(s)://…, or -- followed by a command")
+    parser.add_argument("--env", metavar="K=V", action="append", default=[], help="an environment variable; repeatable")
     parser.add_argument(
-        "--env", metavar="K=V", action="append", default=[], help="a variable for the child; repeatable"
+        "--header", metavar="'K: V'", action="append", default=[], help="an HTTP header, for a URL; repeatable"
     )
-    parser.add_argument("--header", metavar="'K: V'", action="append", default=[], help="for a URL; repeatable")
-    parser.add_argument("--cwd", metavar="DIR", default=HERE, help="where it runs (default: the workspace)")
-    parser.add_argument("--timeout-ms", metavar="N", type=int, default=30_000, help="for one call (default: 30000)")
+    parser.add_argument("--cwd", metavar="DIR", default=HERE, help="its working folder (default: the workspace)")
+    parser.add_argument(
+        "--timeout-ms", metavar="N", type=int, default=30_000, help="the timeout of one call (default: 30000)"
+    )
     parser.add_argument("--trust", action="store_true", help="trust its tools as if they were built in")
-    parser.add_argument("--force", action="store_true", help="replace a server of that name; a .bak is kept")
+    parser.add_argument("--force", action="store_true", help="replace a server with this name; keeps a .bak")
     place_options(parser)
 
 
@@ -56,12 +58,14 @@ def _name_options(parser: Parser) -> None:
 
 
 def _test_options(parser: Parser) -> None:
-    parser.add_argument("name", metavar="NAME", help="a configured server, one that waits or is switched off too")
-    parser.add_argument("--learn", action="store_true", help="watch this run and propose its sandbox (needs strace)")
+    parser.add_argument("name", metavar="NAME", help="a configured server; may be disabled or not approved")
+    parser.add_argument(
+        "--learn", action="store_true", help="watch this run and propose a sandbox table (needs strace)"
+    )
     parser.add_argument(
         "--call", metavar="'TOOL {JSON}'", action="append", default=[], help="with --learn: a tool to call; repeatable"
     )
-    parser.add_argument("--write", action="store_true", help="with --learn: store the proposal in the server's file")
+    parser.add_argument("--write", action="store_true", help="with --learn: save the proposal in the server's file")
     json_option(parser)
     common_options(parser)
 
@@ -78,8 +82,8 @@ def _import_options(parser: Parser) -> None:
         choices=SOURCES,
         help=f"one of {', '.join(SOURCES)}; repeatable (default: all but workspace)",
     )
-    parser.add_argument("--dry-run", action="store_true", help="show what would be written, and write nothing")
-    parser.add_argument("--force", action="store_true", help="replace servers that are there already; a .bak is kept")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be written without writing it")
+    parser.add_argument("--force", action="store_true", help="replace existing servers; keeps a .bak")
     parser.add_argument(
         "--keep-secrets",
         action="store_true",
@@ -93,17 +97,17 @@ def _import_options(parser: Parser) -> None:
 VERBS = {
     "list": Verb("List configured servers and the files they come from", _list_options, "clawft.cli.servers.list"),
     "status": Verb(
-        "Show how servers are: those of the weft that serves here, or started for a look if none does",
+        "Show the state of the servers of the weft that runs here; if none runs, start them to check",
         _status_options,
         "clawft.cli.servers.status",
     ),
     "add": Verb("Add a server: a command behind --, or a URL", _add_options, "clawft.cli.servers.add"),
-    "remove": Verb("Remove a server of yours; a .bak is kept", _name_options, "clawft.cli.servers.remove"),
-    "enable": Verb("Switch a server on", _name_options, "clawft.cli.servers.enable"),
-    "disable": Verb("Switch a server off", _name_options, "clawft.cli.servers.disable"),
-    "reconnect": Verb("Have every running weft connect a server anew", _name_options, "clawft.cli.servers.reconnect"),
+    "remove": Verb("Remove one of your servers; keeps a .bak", _name_options, "clawft.cli.servers.remove"),
+    "enable": Verb("Enable a server", _name_options, "clawft.cli.servers.enable"),
+    "disable": Verb("Disable a server", _name_options, "clawft.cli.servers.disable"),
+    "reconnect": Verb("Reconnect a server in every running weft", _name_options, "clawft.cli.servers.reconnect"),
     "test": Verb(
         "Connect to one server, list what it offers, time each step", _test_options, "clawft.cli.servers.test"
     ),
-    "import": Verb("Take over the servers other programs know", _import_options, "clawft.cli.servers.import_"),
+    "import": Verb("Import the servers of other programs", _import_options, "clawft.cli.servers.import_"),
 }

@@ -23,12 +23,12 @@ def _table_options(parser: Parser) -> None:
 
 
 def _search_options(parser: Parser) -> None:
-    parser.add_argument("words", metavar="WORD", nargs="+", help="words of the name or description")
+    parser.add_argument("words", metavar="WORD", nargs="+", help="words in the name or description")
     _table_options(parser)
 
 
 def _show_options(parser: Parser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the tool, by any of its names")
+    parser.add_argument("name", metavar="NAME", help="any name of the tool")
     json_option(parser)
     common_options(parser)
 
@@ -43,5 +43,5 @@ VERBS = {
     "list": Verb("List the tools an agent would see", _list_options, "clawft.cli.tools.list"),
     "search": Verb("Search names and descriptions", _search_options, "clawft.cli.tools.search"),
     "show": Verb("Show one tool: arguments, flags, names", _show_options, "clawft.cli.tools.show"),
-    "call": Verb("Call a tool, guarded like any call", _call_options, "clawft.cli.tools.call"),
+    "call": Verb("Call a tool; all guards apply", _call_options, "clawft.cli.tools.call"),
 }
