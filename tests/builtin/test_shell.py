@@ -325,14 +325,19 @@ async def test_no_descriptor_is_left_open(call: CallTool) -> None:
 async def test_who_is_kept_from_a_file_that_decides_is_told_so(workspace: Path, command: str, named: str) -> None:
     if probe().level != "bwrap":
         pytest.skip(f"bubblewrap does not work here: {probe().reason}")
-    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b")
     (workspace / ".clawft").mkdir()
     (workspace / ".clawft" / "x").write_text("")
+    _commit_two_branches(workspace)
+    said = (await held(workspace, command, "auto"))["stderr"]
+    assert ("git__switch" in said) is bool(named)
+    assert not named or f"sandbox: commands may only read {named} of the workspace" in said
+
+
+def _commit_two_branches(workspace: Path) -> None:
+    """`main`, which is checked out, and `other`, with another .mcp.json."""
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b")
     for branch, text in (("main", "{}"), ("other", '{"mcpServers": {}}')):
         (workspace / ".mcp.json").write_text(text)
         for words in (["init", "-q"], ["checkout", "-q", "-b", branch], ["add", "-A"], ["commit", "-qm", branch]):
             subprocess.run([*git, *words], cwd=workspace, check=True)
     subprocess.run([*git, "checkout", "-q", "main"], cwd=workspace, check=True)
-    said = (await held(workspace, command, "auto"))["stderr"]
-    assert ("git__switch" in said) is bool(named)
-    assert not named or f"sandbox: commands may only read {named} of the workspace" in said

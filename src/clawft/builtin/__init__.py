@@ -6,7 +6,8 @@
 | tools of `weft` for the gateway | `search_tools`, `read_result`, `resources`, `missing_servers`, `start_server` |
 | offered before they are loaded | `lazy` |
 | from functions to tools | `partial_tool` |
-| files and what is in them | `confine`, `autorun_refusal`, `tree`, `search`; `matcher` and its `matcher_child` for patterns |
+| files and what is in them | `confine`, `autorun_refusal`, `tree`, `search` |
+| patterns | `matcher` and its `matcher_child` |
 | files that change | `watched_files` |
 | commands | `process`, in the cell of `cells`, where `trust` lets them; `allowed_once` asks, `tail` is what they said |
 | the words of one, and how many run | `command_words`; `command_places` |
