@@ -25,7 +25,14 @@ def test_an_error_answer_keeps_code_message_and_data() -> None:
 
 
 @requirement("WIRE-03")
-@pytest.mark.parametrize("error", [b"{}", b"5", b'{"code":"x","message":"m"}', b'{"code":1}'])
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(b"{}", b"5", b'{"code":"x","message":"m"}', b'{"code":1}'),
+        *(b'{"code":%d,"message":"m"}' % code for code in (2**31, -(2**31) - 1, 2**63, 10**400)),
+        b'{"code":%d,"message":"%b"}' % (2**53, b"m" * 100_000),
+    ],
+)
 def test_an_error_answer_that_is_none_is_the_peers_fault(error: bytes) -> None:
     with pytest.raises(ProtocolFailure):
         Failure(b"1", error).read()

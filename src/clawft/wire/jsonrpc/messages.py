@@ -4,10 +4,10 @@ Ids and payloads stay the JSON bytes they came as: an id goes back exactly as it
 re-encoded.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct
+from msgspec import UNSET, Meta, Raw, Struct
 
 from clawft.errors import JsonRpcFailure, ProtocolFailure
 from clawft.wire.strings import clipped_json
@@ -42,14 +42,18 @@ class Response(Struct, frozen=True, gc=False):
     result: bytes
 
 
+ErrorCode = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+"""Clients in many languages read no other: they would drop the whole answer, and wait for it for ever."""
+
+
 class JsonRpcError(Struct, frozen=True, omit_defaults=True):
-    code: int
+    code: ErrorCode
     message: str
     data: Any = UNSET
 
 
 class _LongError(Struct):
-    code: int
+    code: ErrorCode
     message: Raw
 
 
