@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from clawft.auth.tokens import AuthServer, Login, OAuthClient, TokenSet
+from clawft.auth.vault import Vault
 from tests import system
 from tests.requirements import requirement
 
@@ -118,7 +120,7 @@ PAINT: dict[str, Any] = {
 @requirement("AGENT-14", "MGR-19")
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_shell_completes_what_servers_listed_last_and_starts_none(
-    asked: Any, run: Any, workspace: Path, shell: str
+    asked: Any, run: Any, workspace: Path, home: Path, shell: str
 ) -> None:
     """Arguments of tools with their values, prompts, resources, and what there is to approve."""
     server, also = workspace / "server.py", workspace / "also.json"
@@ -126,6 +128,8 @@ def test_a_shell_completes_what_servers_listed_last_and_starts_none(
     also.write_text(json.dumps([PAINT]))
     assert run("servers", "add", "notes", "--", sys.executable, str(server), "--also", str(also)).code == 0
     assert run("approvals", "grant", "notes", "echo").code == 0
+    login = Login(TokenSet("x"), AuthServer(issuer="https://a.example"), OAuthClient("y"), account="ada")
+    Vault(home / "tokens").write("linear", login)
     server.write_text("import pathlib; pathlib.Path('started').touch()")
 
     def offered(line: str) -> list[str]:
@@ -154,5 +158,10 @@ def test_a_shell_completes_what_servers_listed_last_and_starts_none(
     assert offered("weft approvals grant notes echo e") == ["env"]
     assert offered("weft approvals revoke notes ") == ["echo"]
     assert offered("weft approvals diff n") == ["notes"]
+    assert offered("weft approvals export n") == ["notes"]
+    assert offered("weft approvals export notes e") == []
+    assert offered("weft tools list m") == ["memory"]
+    assert offered("weft tools list memory n") == ["notes"]
+    assert offered("weft auth status l") == offered("weft auth logout l") == ["linear"]
     assert not (workspace / "started").exists()
     assert not (workspace / "pwned").exists()

@@ -53,6 +53,10 @@ class KnownOffer:
         yield from (entry.name for entry in self._app.gateway.tools.listed(self._app.caller))
         yield from (self._spelled(origin, each.name) for origin, each in self._remembered("tools"))
 
+    def families(self) -> list[str]:
+        """Of the tools that are built in or installed."""
+        return list(dict.fromkeys(entry.origin.namespace for entry in self._app.gateway.tools.listed(self._app.caller)))
+
     def tools_of(self, server: str) -> list[str]:
         """As the server calls them."""
         return [each.name for origin, each in self._remembered("tools") if origin.server == server]

@@ -133,6 +133,27 @@ def _approved(line: TypedLine, begun: str) -> Iterable[str]:
     return [each.tool for each in book().all() if each.server == server and each.tool and each.tool not in given]
 
 
+def _approved_servers(line: TypedLine, begun: str) -> Iterable[str]:
+    from clawft.cli.approvals.book import book  # only for those words
+
+    return [name for name in dict.fromkeys(each.server for each in book().all()) if name not in line.words]
+
+
+def _owners(line: TypedLine, begun: str) -> Iterable[str]:
+    """Servers, and families of our own tools."""
+    known = dict.fromkeys((*_servers(line, begun), *_asked(line, lambda offer: offer.families())))
+    return [name for name in known if name not in line.words]
+
+
+def _login(line: TypedLine, begun: str) -> Iterable[str]:
+    if line.words:
+        return ()
+    from clawft.cli.auth.logins import vault  # only for those words
+
+    own = vault()
+    return dict.fromkeys((*own.servers.names(), *own.names()))
+
+
 def _asked(line: TypedLine, ask: Callable[[KnownOffer], Iterable[str]]) -> Iterable[str]:
     from clawft.cli.completion.offer import asked  # brings the whole house
 
@@ -142,7 +163,8 @@ def _asked(line: TypedLine, ask: Callable[[KnownOffer], Iterable[str]]) -> Itera
 OFFERS: Mapping[str, Offers] = {
     **dict.fromkeys((f"servers {verb}" for verb in "status remove enable disable reconnect test".split()), _server),
     "auth login": _server,
-    "tools list": _servers,
+    **dict.fromkeys((f"auth {verb}" for verb in "status refresh logout allow".split()), _login),
+    "tools list": _owners,
     "tools show": _tool,
     "tools call": _tool_and_arguments,
     "policy explain": _tool_and_arguments,
@@ -152,7 +174,7 @@ OFFERS: Mapping[str, Offers] = {
     "approvals grant": _server_and_tools,
     "approvals revoke": _approved,
     "approvals diff": _approved,
-    "approvals export": _approved,
+    "approvals export": _approved_servers,
 }
 """Command → what its words may be."""
 VALUES: Mapping[str, Mapping[str, Offers]] = {"audit tail": {"--server": _servers, "--tool": _tools}}
