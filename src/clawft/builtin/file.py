@@ -17,7 +17,8 @@ from clawft.builtin.escaped_characters import MARK, restored
 from clawft.builtin.file_names import escaped_name
 from clawft.builtin.search import Matches, Query, search_tree
 from clawft.builtin.tree import is_too_deep, walk_tree
-from clawft.errors import ExecutionFailed, quoted
+from clawft.error_words import quoted
+from clawft.errors import ExecutionFailed
 from clawft.link.share.fair_threads import FairThreads
 from clawft.link.share.large_messages import produce_large
 from clawft.provider.context import ToolContext

@@ -12,7 +12,8 @@ import stat
 from pathlib import Path
 
 from clawft.builtin.allowed_once import allowed_once
-from clawft.errors import PermissionDenied, quoted
+from clawft.error_words import quoted
+from clawft.errors import PermissionDenied
 from clawft.provider.context import ToolContext
 from clawft.store.home import home
 

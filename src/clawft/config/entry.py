@@ -10,7 +10,8 @@ from typing import Any, cast
 import msgspec
 
 from clawft.config.load import SourceLine
-from clawft.errors import InvalidConfig, did_you_mean
+from clawft.error_words import did_you_mean
+from clawft.errors import InvalidConfig
 from clawft.store.document import TomlDocument
 from clawft.upstream.spec import SandboxTable, ServerDescription, TokenExchange, ToolRules
 from clawft.upstream.spec_rules import SANDBOXES, WORDS

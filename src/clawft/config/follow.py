@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from clawft.config.places import GIVEN, is_json, names_servers, reconnect_folder, server_files
 from clawft.config.settings import Settings
-from clawft.errors import ClawftError, NotConnected, PermissionDenied, SpawnFailed, quoted
+from clawft.error_words import quoted
+from clawft.errors import ClawftError, NotConnected, PermissionDenied, SpawnFailed
 
 if TYPE_CHECKING:  # loaded with the first server
     from clawft.builtin.start_server import WaitingServer

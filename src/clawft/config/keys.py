@@ -12,7 +12,7 @@ from clawft.catalog.names import NameForm
 from clawft.catalog.surface import SurfaceForm
 from clawft.config.delegation import DELEGATION
 from clawft.config.key import ConfigKey, Texts, is_http, is_https
-from clawft.errors import did_you_mean
+from clawft.error_words import did_you_mean
 from clawft.policy.grant import GrantRule
 
 OPEN_TABLES = frozenset({"mcp_servers"})

@@ -19,7 +19,8 @@ from clawft.builtin.start_server import WaitingServer
 from clawft.config.layers import FoundServer, Sources
 from clawft.config.scripts import code, digest, digest_of, digests, read_pinned, scripts
 from clawft.config.secrecy import masked_values, read_url, read_words, told_by_digest
-from clawft.errors import SpawnFailed, quoted
+from clawft.error_words import quoted
+from clawft.errors import SpawnFailed
 from clawft.guard.approval.book import Approvals
 from clawft.policy.approval import ANYONE, Approval, ApprovalStanding, PinnedUse, approval_of, judge
 from clawft.policy.launch import code_loading_variables

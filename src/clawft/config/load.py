@@ -19,7 +19,8 @@ from clawft.config.key import ConfigKey
 from clawft.config.keys import BY_NAME, KEYS, OPEN_TABLES, WHOLE
 from clawft.config.places import agent_file, spelled_in_text, user_file
 from clawft.config.settings import Settings
-from clawft.errors import ConfigError, ConfigUnreadable, InvalidConfig, did_you_mean, quoted
+from clawft.error_words import did_you_mean, quoted
+from clawft.errors import ConfigError, ConfigUnreadable, InvalidConfig
 from clawft.policy.command import CommandPolicy
 from clawft.policy.delegation import DelegationConfig
 from clawft.policy.url import UrlPolicy

@@ -24,7 +24,8 @@ from clawft.config.layers import (
     too_many_servers,
 )
 from clawft.config.load import SourceLine, exposed
-from clawft.errors import ConfigError, InvalidConfig, did_you_mean
+from clawft.error_words import did_you_mean
+from clawft.errors import ConfigError, InvalidConfig
 from clawft.policy.delegation import FLOW_SERVER
 from clawft.store.document import KeyPath, TomlDocument
 from clawft.wire.shapes import members

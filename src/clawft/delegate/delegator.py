@@ -26,7 +26,8 @@ from clawft.delegate.prompt import ConnectedServer, system_prompt
 from clawft.delegate.rules import Decision
 from clawft.delegate.toolbox import filter_tools, spec_of
 from clawft.delegate.turns import HistoryEntry, Model, TaskText
-from clawft.errors import ClawftError, DelegationFailed, nearest
+from clawft.error_words import nearest
+from clawft.errors import ClawftError, DelegationFailed
 from clawft.model import Caller, Capabilities, Era, Grant, LogLevel, Question, SilentTalk, Talk
 from clawft.policy.delegation import DelegationConfig, Target
 

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from clawft.errors import SpawnFailed, quoted
+from clawft.error_words import quoted
+from clawft.errors import SpawnFailed
 from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.group import ask_to_end, end, signal_group
 from clawft.sandbox.probe import leash

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from clawft.errors import InvalidArguments, did_you_mean
+from clawft.error_words import did_you_mean
+from clawft.errors import InvalidArguments
 
 MAX_NAMED = 5
 """How many wrong names are listed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from clawft.errors import quoted
+from clawft.error_words import quoted
 
 
 def how_to_install(extra: str) -> str:

@@ -23,7 +23,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
-from clawft.errors import InvalidConfig, quoted
+from clawft.error_words import quoted
+from clawft.errors import InvalidConfig
 from clawft.store.concealed_secrets import keep_concealed
 from clawft.store.home import open_at_once
 from clawft.wire.secrets import looks_secret

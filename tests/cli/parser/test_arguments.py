@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from clawft.cli.parser import WrongUsage
 from clawft.cli.parser.arguments import arguments, kinds_of
-from clawft.errors import nearest
+from clawft.error_words import nearest
 from tests.requirements import requirement
 
 SCHEMA: dict[str, Any] = {

@@ -17,7 +17,8 @@ from msgspec import Meta, Struct
 from clawft.builtin.build.family import DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, TaskKind
 from clawft.builtin.build.runner import RUNNERS
 from clawft.builtin.confine import confined, open_file
-from clawft.errors import ConfigUnparsable, ExecutionFailed, InvalidConfig, did_you_mean
+from clawft.error_words import did_you_mean
+from clawft.errors import ConfigUnparsable, ExecutionFailed, InvalidConfig
 from clawft.store.document import TomlDocument, parse
 
 FILE = ".clawft/tasks.toml"

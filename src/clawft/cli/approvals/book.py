@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from clawft.cli.screen import one_line
 from clawft.config.places import home_folder
-from clawft.errors import ClawftError, nearest, quoted
+from clawft.error_words import nearest, quoted
+from clawft.errors import ClawftError
 from clawft.guard.approval.book import Approvals, read
 
 NOTHING_APPROVED = "nothing is approved yet; tools of untrusted servers ask when they are first called"

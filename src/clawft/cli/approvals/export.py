@@ -16,7 +16,8 @@ from clawft.cli.approvals.book import book, nothing_approved
 from clawft.cli.parser import Options
 from clawft.cli.screen import counted, tell
 from clawft.config.places import expanded
-from clawft.errors import ClawftError, quoted
+from clawft.error_words import quoted
+from clawft.errors import ClawftError
 from clawft.guard.approval.book import write_out
 from clawft.policy.approval import ANYONE, Approval, is_live
 from clawft.store.home import write_private

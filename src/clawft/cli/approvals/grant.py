@@ -16,7 +16,8 @@ from clawft.cli.setup.sources import sources
 from clawft.config.launch_approval import launch_approval
 from clawft.config.layers import FoundServer, Sources
 from clawft.config.servers import discover
-from clawft.errors import ClawftError, NotConnected, ToolNotFound, nearest
+from clawft.error_words import nearest
+from clawft.errors import ClawftError, NotConnected, ToolNotFound
 from clawft.guard.approval.offers import OfferedTools
 from clawft.policy.approval import Approval, approval_of
 from clawft.policy.globs import MAX_HOSTILE_GLOB, is_glob

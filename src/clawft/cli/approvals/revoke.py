@@ -9,7 +9,8 @@ from clawft.cli.approvals.confirmation import tell_all
 from clawft.cli.approvals.named_tools import is_named, named_by
 from clawft.cli.parser import Options
 from clawft.cli.screen import one_line
-from clawft.errors import ServerNotFound, nearest
+from clawft.error_words import nearest
+from clawft.errors import ServerNotFound
 from clawft.policy.approval import Approval, covers
 
 

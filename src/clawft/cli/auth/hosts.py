@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from clawft.auth.token_hosts import meant_host, read_host
 from clawft.cli.parser import WrongUsage
-from clawft.errors import quoted
+from clawft.error_words import quoted
 
 
 def read_hosts(texts: Sequence[str], command: str) -> list[str]:

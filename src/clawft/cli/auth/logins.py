@@ -5,7 +5,8 @@ from __future__ import annotations
 from clawft.auth.tokens import Login
 from clawft.auth.vault import Vault
 from clawft.config.places import home_folder
-from clawft.errors import LoginFailed, nearest
+from clawft.error_words import nearest
+from clawft.errors import LoginFailed
 
 
 def vault() -> Vault:

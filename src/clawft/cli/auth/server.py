@@ -5,7 +5,7 @@ from __future__ import annotations
 from clawft.cli.parser import Options, WrongUsage
 from clawft.cli.setup.served import served_address
 from clawft.cli.setup.sources import discovered
-from clawft.errors import quoted
+from clawft.error_words import quoted
 from clawft.upstream.spec import UpstreamSpec
 
 

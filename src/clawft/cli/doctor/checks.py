@@ -20,7 +20,8 @@ from clawft.builtin.trust import list_file
 from clawft.cli.audit.verify import touched, untouched
 from clawft.config.load import files, problems
 from clawft.config.places import NARROWER, audit_file, told_if_wide, user_file
-from clawft.errors import Busy, ConfigError, InvalidConfig, quoted
+from clawft.error_words import quoted
+from clawft.errors import Busy, ConfigError, InvalidConfig
 from clawft.guard.approval.book import FILE, read
 from clawft.sandbox.means import means
 from clawft.sandbox.probe import Means

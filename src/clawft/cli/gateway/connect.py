@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from clawft.errors import quoted
+from clawft.error_words import quoted
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - read, not bound
 """Where all addresses of this machine are listened on, and one of them that a client here can use."""

@@ -19,7 +19,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from clawft.config.places import DEFAULT_AGENT
-from clawft.errors import ClawftError, nearest
+from clawft.error_words import nearest
+from clawft.errors import ClawftError
 
 if TYPE_CHECKING:  # brings argparse
     from clawft.cli.parser.usage import UsageParser

@@ -15,7 +15,7 @@ import msgspec
 
 from clawft.cli.parser import WrongUsage
 from clawft.config.places import expanded
-from clawft.errors import did_you_mean
+from clawft.error_words import did_you_mean
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_REFERENCES = 16

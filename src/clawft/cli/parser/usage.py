@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from clawft.cli.examples import section
 from clawft.cli.parser import Options, WrongUsage, unknown
-from clawft.errors import nearest
+from clawft.error_words import nearest
 
 if TYPE_CHECKING:  # which reads through us
     from clawft.cli.parser import Parser

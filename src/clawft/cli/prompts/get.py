@@ -16,7 +16,8 @@ from clawft.cli.screen.document import print_json
 from clawft.cli.screen.questions import way_back
 from clawft.cli.screen.reply import PROGRESS_WANTED, print_text, texts_of
 from clawft.cli.setup import show_with_app
-from clawft.errors import ToolNotFound, nearest, quoted
+from clawft.error_words import nearest, quoted
+from clawft.errors import ToolNotFound
 from clawft.model import Prompt
 
 

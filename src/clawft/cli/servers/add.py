@@ -27,7 +27,8 @@ from clawft.config.entry_rules import STDIO, judge
 from clawft.config.load import SourceLine
 from clawft.config.places import expanded, home_folder
 from clawft.config.secrecy import options_in_clear
-from clawft.errors import ClawftError, quoted
+from clawft.error_words import quoted
+from clawft.errors import ClawftError
 from clawft.model import Deny
 from clawft.policy import launch
 from clawft.upstream.spec import UpstreamSpec

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from clawft.errors import ServerNotFound, nearest
+from clawft.error_words import nearest
+from clawft.errors import ServerNotFound
 
 NO_SERVERS = "no servers; `weft servers add NAME -- COMMAND…` adds one, `weft servers import` brings those you have"
 

@@ -9,7 +9,7 @@ from clawft.cli.servers.found import found_of
 from clawft.config.layers import TABLE, FoundServer, Scope
 from clawft.config.places import agent_file, home_folder, servers_folder
 from clawft.config.server_text import with_table, with_value, without_table
-from clawft.errors import quoted
+from clawft.error_words import quoted
 from clawft.store.document import parse
 from clawft.store.home import private_dir, write_private
 

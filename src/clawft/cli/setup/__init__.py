@@ -34,7 +34,7 @@ from clawft.config.places import (
     told_if_wide,
 )
 from clawft.config.settings import Settings
-from clawft.errors import did_you_mean
+from clawft.error_words import did_you_mean
 
 if TYPE_CHECKING:  # many commands do without it
     from clawft.app import App

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from clawft.app import App
 from clawft.catalog.snapshot import CatalogEntry
-from clawft.errors import ToolNotFound, nearest
+from clawft.error_words import nearest
+from clawft.errors import ToolNotFound
 
 MAX_NAMED = 10
 """How many tools an error lists if several have one name."""

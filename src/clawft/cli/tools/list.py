@@ -8,7 +8,8 @@ from clawft.cli.parser import Options
 from clawft.cli.setup import show_with_app
 from clawft.cli.tools.entries import print_entries
 from clawft.cli.tools.finding import why_absent
-from clawft.errors import ToolNotFound, nearest
+from clawft.error_words import nearest
+from clawft.errors import ToolNotFound
 from clawft.policy.globs import any_matches
 
 

@@ -16,7 +16,8 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from clawft.errors import InvalidConfig, quoted
+from clawft.error_words import quoted
+from clawft.errors import InvalidConfig
 from clawft.policy.approval import Approval, PinnedUse, UseStanding, is_live, judge, turning_points, with_added
 from clawft.store.home import ABANDONED_SECONDS, locked, open_at_once, private_dir, sweep, write_private
 

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from clawft.catalog.names import fit
-from clawft.errors import quoted as shell_quoted
+from clawft.error_words import quoted as shell_quoted
 from clawft.guard.approval.excerpt import is_cut, quoted
 from clawft.guard.asking import Unanswered, chosen
 from clawft.model import EMPTY_OBJECT, Question, Tool

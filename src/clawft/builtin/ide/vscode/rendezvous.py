@@ -16,7 +16,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clawft.errors import ConfigUnreadable, quoted
+from clawft.error_words import quoted
+from clawft.errors import ConfigUnreadable
 from clawft.store.home import private_dir, write_private
 
 FOLDER = "ide"
