@@ -18,7 +18,8 @@ from aiohttp import web
 
 from clawft.gateway.running_requests import MAX_IN_FLIGHT
 from clawft.link.http_out.client import GOODBYE_SECONDS
-from clawft.store.home import locked, private_dir
+from clawft.store.file_locks import locked
+from clawft.store.private_files import private_dir
 from tests.requirements import requirement
 from tests.security.siege import hostile
 from tests.servers.pipe import Json, Pipe, call, mcp_server, request, text_of

@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 
 from clawft.errors import Busy, InvalidConfig
-from clawft.store.home import home, locked, open_at_once, private_dir, write_private
+from clawft.store.file_locks import locked
+from clawft.store.home import home
+from clawft.store.private_files import open_at_once, private_dir, write_private
 from tests.requirements import requirement
 
 HOLD_LOCK = """
 import sys
 from pathlib import Path
-from clawft.store.home import locked
+from clawft.store.file_locks import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -17,10 +17,11 @@ import pytest
 
 from clawft.errors import Busy, InvalidArguments
 from clawft.store import journal_reading, link_file
-from clawft.store.home import locked, open_plain
+from clawft.store.file_locks import locked
 from clawft.store.journal import Journal
 from clawft.store.journal_reading import BrokenJournal, IntactJournal, files, find, verify
 from clawft.store.journal_tail import JournalTail
+from clawft.store.private_files import open_plain
 from tests.requirements import requirement
 
 

@@ -17,8 +17,8 @@ from clawft.errors import Busy, ExecutionFailed, InvalidArguments
 from clawft.store import entry, files
 from clawft.store.base import KeyValueStore
 from clawft.store.entry import MAX_KEY_BYTES, MAX_VALUE_BYTES
+from clawft.store.file_locks import locked
 from clawft.store.files import FileStore, state_folder
-from clawft.store.home import locked
 from clawft.store.memory import MemoryStore
 from clawft.store.names import key_name
 from tests.requirements import requirement

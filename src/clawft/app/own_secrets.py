@@ -10,7 +10,8 @@ from base64 import urlsafe_b64encode
 from pathlib import Path
 
 from clawft.errors import InvalidConfig
-from clawft.store.home import PRIVATE_FILE, locked, private_dir, read_plain, write_private
+from clawft.store.file_locks import locked
+from clawft.store.private_files import PRIVATE_FILE, private_dir, read_plain, write_private
 
 KEY_LENGTH = 32
 MAX_KEPT_BYTES = 4_096

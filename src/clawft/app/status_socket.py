@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from clawft.app.server_rows import ServerRow, server_rows
 from clawft.config.places import is_json, running_folder
-from clawft.store.home import PRIVATE_FILE, private_dir, write_private
+from clawft.store.private_files import PRIVATE_FILE, private_dir, write_private
 
 if TYPE_CHECKING:
     from clawft.app.application import App

@@ -14,7 +14,8 @@ import msgspec
 from clawft.auth import encryption
 from clawft.auth.tokens import Login
 from clawft.auth.vault import SECRETS, WRITE_LOCK, Vault, delete_secret, store_secret
-from clawft.store.home import locked, private_dir, write_private
+from clawft.store.file_locks import locked
+from clawft.store.private_files import private_dir, write_private
 from clawft.store.secrets import SCHEME, resolve
 
 

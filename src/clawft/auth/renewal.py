@@ -27,7 +27,8 @@ from clawft.auth.vault import Vault
 from clawft.auth.web import NotReached, Web
 from clawft.errors import LoginFailed
 from clawft.link.own_thread import run_in_own_thread
-from clawft.store.home import held, private_dir
+from clawft.store.file_locks import held
+from clawft.store.private_files import private_dir
 
 CALL_SECONDS = 20.0
 """How long a call waits for a renewal."""

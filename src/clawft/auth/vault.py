@@ -24,7 +24,9 @@ from msgspec import Struct
 from clawft.auth import encryption
 from clawft.auth.tokens import Login, TokenSet
 from clawft.errors import ExecutionFailed, InvalidArguments, LoginFailed
-from clawft.store.home import home, locked, private_dir, read_plain, sweep, write_all, write_private
+from clawft.store.file_locks import locked
+from clawft.store.home import home
+from clawft.store.private_files import private_dir, read_plain, sweep, write_all, write_private
 from clawft.store.secrets import SCHEME, is_reference
 
 MAX_LOGINS = 32

@@ -25,7 +25,7 @@ from clawft.policy.command import CommandPolicy
 from clawft.policy.delegation import DelegationConfig
 from clawft.policy.url import UrlPolicy
 from clawft.store.document import TomlDocument, leaves, parse
-from clawft.store.home import open_at_once
+from clawft.store.private_files import open_at_once
 
 COMMAND_LINE = "command line"
 MAX_FILE_BYTES = 1024 * 1024

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clawft.errors import ConfigUnreadable, InvalidConfig
+from clawft.store.home import home
 
 DEFAULT_AGENT = "default"
 NARROWER = "--workspace DIR names the folder that they are to work in"
@@ -15,8 +16,6 @@ _AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 def home_folder() -> Path:
     """`$CLAWFT_HOME`, else `~/.clawft`, as an absolute path; it need not exist. Raises InvalidConfig for a file."""
-    from clawft.store.home import home  # imports locks and random names; help and usage errors need neither
-
     folder = home().absolute()
     if os.path.lexists(folder) and not folder.is_dir():
         raise InvalidConfig(
@@ -169,7 +168,7 @@ def offers_folder(home: Path) -> Path:
 
 def ask_to_reconnect(home: Path, name: str) -> None:
     """Touch a file that makes every running weft reconnect the server."""
-    from clawft.store.home import private_dir, write_private  # only where something is written
+    from clawft.store.private_files import private_dir, write_private  # only where something is written
 
     write_private(private_dir(reconnect_folder(home)) / name, b"")
 

@@ -26,7 +26,7 @@ from clawft.policy.pin import PREFIX
 from clawft.sandbox.bounds import is_within
 from clawft.sandbox.pinned_file import PinnedFile, pinned, stamp_of
 from clawft.sandbox.program import hops
-from clawft.store.home import open_at_once
+from clawft.store.private_files import open_at_once
 
 MAX_SCRIPTS = 32
 MAX_SCRIPT_BYTES = 32 * 1024 * 1024

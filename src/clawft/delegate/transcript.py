@@ -17,7 +17,8 @@ from clawft.delegate.events import Outcome
 from clawft.delegate.loop import MAX_CONVERSATION
 from clawft.delegate.turns import HistoryEntry, length_of
 from clawft.errors import Busy, ClawftError, InvalidConfig
-from clawft.store.home import PRIVATE_FILE, check_plain, claimed, open_plain, private_dir, write_all
+from clawft.store.file_locks import claimed
+from clawft.store.private_files import PRIVATE_FILE, check_plain, open_plain, private_dir, write_all
 
 MAX_KEPT = 200
 """Transcripts of one agent; the oldest go."""

@@ -2,7 +2,7 @@
 
 | what | where |
 |---|---|
-| our folder, and files in it | `home`: private, written whole, locked; `names` for any text |
+| our folder, and files in it | `home`; `private_files`, written whole; `file_locks`; `names` for any text |
 | values by key | `base` is the promise, `entry` what is kept; in `files` or in `memory` |
 | the audit | `journal`, a `chain` with its `link_file`; `journal_reading` checks it, `journal_tail` reads its end |
 | secrets | `secrets` resolves them, with `secret_command`; `concealed_secrets` takes them out of what we say |

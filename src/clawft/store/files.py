@@ -28,8 +28,10 @@ from clawft.store.entry import (
     is_live,
     too_many,
 )
-from clawft.store.home import LOCK_SECONDS, home, locked, open_plain, pauses, private_dir, sweep, write_private
+from clawft.store.file_locks import LOCK_SECONDS, locked, pauses
+from clawft.store.home import home
 from clawft.store.names import HASHED_KEY, KEY, folder_name, key_name
+from clawft.store.private_files import open_plain, private_dir, sweep, write_private
 
 LOCK = ".lock"
 MAX_HEAD_BYTES = 8_192

@@ -17,16 +17,9 @@ import msgspec
 
 from clawft.store import link_file
 from clawft.store.chain import MAX_ENTRY_BYTES, START, ChainLink, check_entries, read_link, seal
-from clawft.store.home import (
-    LOCK_SECONDS,
-    PRIVATE_FILE,
-    check_plain,
-    locked,
-    open_plain,
-    private_dir,
-    write_all,
-)
+from clawft.store.file_locks import LOCK_SECONDS, locked
 from clawft.store.link_file import base_file, head_file
+from clawft.store.private_files import PRIVATE_FILE, check_plain, open_plain, private_dir, write_all
 
 ROTATE_BYTES = 64 * 1024 * 1024
 KEEP_FILES = 10

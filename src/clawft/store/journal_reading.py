@@ -15,9 +15,10 @@ from msgspec import Raw, Struct
 
 from clawft.store import link_file
 from clawft.store.chain import START, ChainLink, check
-from clawft.store.home import locked, open_plain
+from clawft.store.file_locks import locked
 from clawft.store.journal import MAX_LINE_BYTES, full_files, is_spoiled, lock_of, whole_size
 from clawft.store.link_file import base_file, head_file
+from clawft.store.private_files import open_plain
 
 _Part = tuple[Path, BinaryIO, int]
 """A file of the journal, as it was opened, and how much of it counts."""

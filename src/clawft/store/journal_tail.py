@@ -9,9 +9,9 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
-from clawft.store.home import open_plain
 from clawft.store.journal import MAX_LINE_BYTES, full_files, whole_size
 from clawft.store.journal_reading import at_rest, files
+from clawft.store.private_files import open_plain
 
 _BLOCK = 64 * 1024
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from clawft.store.chain import START, ChainLink, read_link
-from clawft.store.home import PRIVATE_FILE, read_plain, write_all, write_private
+from clawft.store.private_files import PRIVATE_FILE, read_plain, write_all, write_private
 
 _LINE = b'{"seq":%-20d,"hash":"%b"}\n'  # always as long as before: one small write in place
 _LONGEST = 64 * 1024

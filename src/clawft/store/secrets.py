@@ -26,7 +26,7 @@ from typing import cast
 from clawft.error_words import quoted
 from clawft.errors import InvalidConfig
 from clawft.store.concealed_secrets import keep_concealed
-from clawft.store.home import open_at_once
+from clawft.store.private_files import open_at_once
 from clawft.wire.secrets import looks_secret
 
 SCHEME = "secret://"

@@ -27,8 +27,8 @@ from clawft.sandbox.home_places import is_shared, runs_later
 from clawft.sandbox.means import means
 from clawft.sandbox.program import folders_of, leads_out
 from clawft.sandbox.settled_rules import present_in
-from clawft.store.home import private_dir
 from clawft.store.names import folder_name
+from clawft.store.private_files import private_dir
 from clawft.upstream.spec import UpstreamSpec
 
 MEMORY_SHARE = 2

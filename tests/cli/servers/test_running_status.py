@@ -18,7 +18,7 @@ import pytest
 
 from clawft.app.status_socket import ANSWER_SECONDS, StatusQuestion, mark_of_place, running_wefts
 from clawft.config.places import running_folder
-from clawft.store.home import private_dir
+from clawft.store.private_files import private_dir
 from tests.requirements import requirement
 from tests.servers.pipe import call, mcp_server
 from tests.servers.weft import Served, gateway, weft

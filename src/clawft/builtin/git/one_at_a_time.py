@@ -16,7 +16,9 @@ from typing import Literal
 from weakref import WeakValueDictionary
 
 from clawft.errors import Busy, ExecutionFailed
-from clawft.store.home import held, held_folder, home, open_plain, private_dir
+from clawft.store.file_locks import held, held_folder
+from clawft.store.home import home
+from clawft.store.private_files import open_plain, private_dir
 
 Part = Literal["files", "remotes"]
 """What is locked: index, work tree and branches; or what is known of remotes, which may take minutes.

@@ -20,7 +20,7 @@ from clawft.error_words import quoted
 from clawft.errors import ClawftError
 from clawft.guard.approval.book import write_out
 from clawft.policy.approval import ANYONE, Approval, is_live
-from clawft.store.home import write_private
+from clawft.store.private_files import write_private
 
 HERE = "."
 """In an exported file: the workspace of whoever imports it."""

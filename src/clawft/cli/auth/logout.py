@@ -15,7 +15,7 @@ from clawft.cli.parser import Options
 from clawft.cli.screen import one_line, tell
 from clawft.config.places import ask_to_reconnect, home_folder
 from clawft.errors import ClawftError, ExecutionFailed
-from clawft.store.home import held
+from clawft.store.file_locks import held
 
 
 def run(options: Options) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from clawft.cli.parser import WrongUsage
 from clawft.config.places import servers_folder
 from clawft.config.server_text import to_toml
-from clawft.store.home import private_dir, write_private
+from clawft.store.private_files import private_dir, write_private
 from clawft.upstream.spec import UpstreamSpec
 
 BACKUP = ".bak"

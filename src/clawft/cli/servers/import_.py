@@ -16,7 +16,7 @@ from clawft.config.imports import Candidate, find
 from clawft.config.other_programs import PROGRAMS, WORKSPACE, UserFolders
 from clawft.config.places import home_folder, servers_folder
 from clawft.config.servers import launch_line
-from clawft.store.home import private_dir, write_private
+from clawft.store.private_files import private_dir, write_private
 from clawft.upstream.spec import UpstreamSpec
 
 

@@ -29,7 +29,7 @@ from clawft.errors import NotConnected
 from clawft.provider.server.server_provider import ServerProvider
 from clawft.sandbox.bounds import SandboxTable
 from clawft.sandbox.proposal import Proposal
-from clawft.store.home import write_private
+from clawft.store.private_files import write_private
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
 

@@ -11,7 +11,7 @@ from clawft.config.places import agent_file, home_folder, servers_folder
 from clawft.config.server_text import with_table, with_value, without_table
 from clawft.error_words import quoted
 from clawft.store.document import parse
-from clawft.store.home import private_dir, write_private
+from clawft.store.private_files import private_dir, write_private
 
 
 def switch(options: Options, *, enabled: bool) -> int:

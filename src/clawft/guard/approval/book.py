@@ -19,7 +19,8 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from clawft.error_words import quoted
 from clawft.errors import InvalidConfig
 from clawft.policy.approval import Approval, PinnedUse, UseStanding, is_live, judge, turning_points, with_added
-from clawft.store.home import ABANDONED_SECONDS, locked, open_at_once, private_dir, sweep, write_private
+from clawft.store.file_locks import locked
+from clawft.store.private_files import ABANDONED_SECONDS, open_at_once, private_dir, sweep, write_private
 
 FILE = "approvals.json"
 LOOK_SECONDS = 0.5

@@ -22,8 +22,8 @@ from clawft.auth.redirect_listener import RedirectListener
 from clawft.auth.vault import check_name
 from clawft.errors import ClawftError
 from clawft.provider.server.logins import ServerLogins
-from clawft.store.home import private_dir, read_plain, write_private
 from clawft.store.memory import MemoryStore
+from clawft.store.private_files import private_dir, read_plain, write_private
 from clawft.upstream.state import ServerState
 from clawft.upstream.upstream import Upstream
 

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.store.home import private_dir, read_plain, write_private
+from clawft.store.private_files import private_dir, read_plain, write_private
 from clawft.upstream.spec import UpstreamSpec
 
 TTL_SECONDS = 300.0

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from clawft.error_words import quoted
 from clawft.errors import ConfigUnreadable
-from clawft.store.home import private_dir, write_private
+from clawft.store.private_files import private_dir, write_private
 
 FOLDER = "ide"
 PROTOCOL = 1
