@@ -31,7 +31,7 @@ from clawft.policy.command import CommandPolicy
 from clawft.provider.server import relay
 from clawft.provider.server.log_messages import read_said
 from clawft.provider.server.notices import read_progress, read_uri
-from clawft.sandbox.door import read_wish
+from clawft.sandbox.egress_proxy import read_wish
 from clawft.store import chain, document
 from clawft.upstream.offer import list_reading
 from clawft.upstream.session import peer
