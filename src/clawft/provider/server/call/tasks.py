@@ -20,6 +20,7 @@ from clawft.provider.server.question.rounds import MAX_AT_ONCE
 from clawft.provider.server.relayed_server import RelayedServer
 from clawft.upstream.interest.interest import TELL_SECONDS
 from clawft.upstream.session.peer import InputRequest, read_asked
+from clawft.upstream.upstream import Upstream
 from clawft.wire import tasks
 from clawft.wire.jsonrpc.messages import NULL, Failure
 
@@ -39,34 +40,36 @@ class ForeignTasks:
         self._requests = TaskRequests(server)
 
     async def get(self, id: str, caller: Caller) -> bytes:
-        return self._shown(await self._about("tasks/get", id, caller), id)
+        return self._shown(self._server.upstream_of(caller), await self._about("tasks/get", id, caller), id)
 
-    def _shown(self, shape: bytes, id: str) -> bytes:
-        """The state as agents may see it, its questions checked and named like those of any call."""
+    def _shown(self, upstream: Upstream, shape: bytes, id: str) -> bytes:
+        """The state as agents may see it. Raises ProtocolFailure, naming the server, and counts it for its status."""
         try:
-            relay.must_be_readable(shape, "a task")
-            seen = tasks.read(shape, id)
-            if seen.status == "completed":
-                result_of(seen)
-            if seen.error is not UNSET:
-                Failure(NULL, bytes(seen.error)).read()
-            asked = {} if seen.input_requests is UNSET else read_asked(shape).input_requests
+            return self._checked(shape, id)
         except ProtocolFailure as wrong:
+            upstream.failed_a_request(wrong)
             raise ProtocolFailure(f"{self._server.name}: {wrong.message}") from None
+
+    def _checked(self, shape: bytes, id: str) -> bytes:
+        """The state as agents may see it, its questions checked and named like those of any call."""
+        relay.must_be_readable(shape, "a task")
+        seen = tasks.read(shape, id)
+        if seen.status == "completed":
+            result_of(seen)
+        if seen.error is not UNSET:
+            Failure(NULL, bytes(seen.error)).read()
         if seen.input_requests is UNSET:
             return shape
-        members = _object.decode(shape)
+        asked, members = read_asked(shape).input_requests, _object.decode(shape)
         if len(asked) > MAX_AT_ONCE:
-            raise ProtocolFailure(
-                f"{self._server.name}: a task asks {len(asked)} questions at once; {MAX_AT_ONCE} at most"
-            )
+            raise ProtocolFailure(f"a task asks {len(asked)} questions at once; {MAX_AT_ONCE} at most")
         return _encode({**members, "inputRequests": {key: self._question(each) for key, each in asked.items()}})
 
     def _question(self, asked: InputRequest) -> Question:
         try:
             return read_question(self._server.spec, asked.method, bytes(asked.params), _FOLLOWER)
         except JsonRpcFailure as refused:
-            raise ProtocolFailure(f"{self._server.name}: a task asks what it may not: {refused.message}") from None
+            raise ProtocolFailure(f"a task asks what it may not: {refused.message}") from None
 
     async def update(self, id: str, caller: Caller, responses: Mapping[str, Raw]) -> None:
         await self._about("tasks/update", id, caller, inputResponses=responses)
@@ -76,8 +79,9 @@ class ForeignTasks:
 
     async def watch(self, id: str, caller: Caller, changed: Callable[[bytes], None]) -> Callable[[], None]:
         """Watch a task; returns when the server knows of it. Raises Busy if too many are watched."""
-        interest = self._server.upstream_of(caller).interest
-        release = interest.watch(interest.tasks, id, lambda shape: self._changed(shape, id, changed))
+        upstream = self._server.upstream_of(caller)
+        interest = upstream.interest
+        release = interest.watch(interest.tasks, id, lambda shape: self._changed(upstream, shape, id, changed))
         try:
             await interest.settled(TELL_SECONDS)
         except BaseException:
@@ -85,10 +89,10 @@ class ForeignTasks:
             raise
         return release
 
-    def _changed(self, shape: bytes, id: str, changed: Callable[[bytes], None]) -> None:
+    def _changed(self, upstream: Upstream, shape: bytes, id: str, changed: Callable[[bytes], None]) -> None:
         """Report a new state. A malformed one is dropped: the agent hears why when it asks for the task."""
         try:
-            changed(self._shown(shape, id))
+            changed(self._shown(upstream, shape, id))
         except (ProtocolFailure, msgspec.DecodeError) as wrong:
             log.info("%s: news of a task are passed over: %s", self._server.name, wrong)
 
