@@ -16,7 +16,7 @@ from clawft.builtin.ide.lsp.messages import LspAction, LspEdit, LspWorkspaceEdit
 from clawft.builtin.ide.lsp.rpc import CONTENT_MODIFIED, SERVER_CANCELLED
 from clawft.builtin.ide.lsp.server import LspServer
 from clawft.builtin.ide.model import FileEdit, Position, Range, TextEdit
-from clawft.errors import IdeFailed
+from clawft.errors import IdeFailed, PermissionDenied
 from tests.builtin.ide import puppet_server
 from tests.requirements import requirement
 
@@ -186,3 +186,23 @@ async def test_what_a_server_answers_is_not_done_to_a_text_that_changed_meanwhil
         await puppet.ide.apply_edit(changes, save=True)
     assert refused.value.kind == "stale"
     assert (await puppet.ide.read(file)).text == "#\nx\n"
+
+
+@requirement("IDE-08")
+@pytest.mark.parametrize("place", ["outside", "inside"])
+async def test_a_link_that_is_put_on_the_way_leads_a_change_nowhere(
+    puppet: Puppet, workspace: Path, place: str
+) -> None:
+    """Time and size of the file behind it are those of the file that was changed."""
+    target = workspace.parent / "outside" if place == "outside" else workspace / ".vscode"
+    for folder in (workspace / "sub", target):
+        folder.mkdir()
+        (folder / "a.sh").write_text("x\n")
+        os.utime(folder / "a.sh", (1, 1))
+    await puppet.edit("sub/a.sh")
+    (workspace / "sub").rename(workspace / "aside")
+    (workspace / "sub").symlink_to(target)
+    with pytest.raises((IdeFailed, PermissionDenied)):
+        await puppet.ide.save(str(workspace.resolve() / "sub" / "a.sh"))
+    assert (target / "a.sh").read_text() == "x\n"
+    assert (workspace / "aside" / "a.sh").read_text() == "x\n"

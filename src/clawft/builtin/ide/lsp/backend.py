@@ -135,7 +135,11 @@ class HeadlessIde:
         server.saved(document)
 
     def _replace(self, path: str, text: str) -> None:
-        with confined(Path(os.path.dirname(path)), os.path.basename(path), "save") as found:
+        """The path was resolved when the file was opened: a link on the way has been put there since."""
+        folder = self._folder if is_within(path, self._folder) else os.path.dirname(path)
+        with confined(Path(folder), path, "save") as found:
+            if os.path.join(folder, found.relative) != path:
+                raise IdeFailed(f"'{path}' leads elsewhere by now", kind="stale", hint="somebody put a link on the way")
             replace_file(found, text.encode("utf-8-sig" if has_mark(path) else "utf-8"))
 
     # ── knowledge ────────────────────────────────────────────────────────────────────────────────────────────────────
