@@ -155,6 +155,7 @@ ATTACKS = (
         "repositories that run something",
         (
             "builtin/git/test_hostile.py::test_no_tool_starts_anything",
+            "builtin/git/test_kept_config.py::test_a_configuration_that_comes_after_the_check_is_not_read",
             "builtin/git/test_hostile.py::test_cloning_it_starts_nothing",
         ),
         "builtin/git/test_hostile.py::test_without_the_defence_the_poison_works",

@@ -6,7 +6,7 @@ filter, no driver, no helper. `program` and `hostile_config` say how, `repositor
 
 | what | where |
 |---|---|
-| a repository in use | `repo`, found by `repository_paths` |
+| a repository in use | `repo`, found by `repository_paths`, with its `kept_config` |
 | to look | `status`, `log`, `show`, `diff`, `blame`, `branch`, and `tag`, `stash`, `worktree`, which can change, too |
 | to change | `add`, `commit`, `switch`; with others `clone`, `remote`, `pull` |
 | what they share | `staging`, `identity`, `conflicts`, `unfinished` |

@@ -7,7 +7,8 @@
 | trusted | all but secrets that are not git's | the workspace, caches, gpg's key ring | the same, for hooks too |
 
 The first kind starts nothing, connects nowhere and writes nothing anyway, and is what agents do all day: with `auto` it
-runs without a cell, whose start takes longer than git does.
+runs without a cell, whose start takes longer than git does. There git goes by the configuration that was checked (see
+`kept_config`).
 
 SSH uses no proxy. Where git has to speak it the network is open, and git was told the one host it goes to.
 """
@@ -56,6 +57,11 @@ def surroundings_of(
 async def cell_now(surroundings: CellSurroundings, purpose: RunPurpose, settings: GitSettings) -> Cell | None:
     """The cell, made in a thread, as sandbox means may have to be tried out; None where none is needed."""
     return None if _is_spared(purpose, settings) else await asyncio.to_thread(cell_of, surroundings, purpose, settings)
+
+
+def looks_without(settings: GitSettings) -> bool:
+    """Whether git looks at untrusted repositories without a cell."""
+    return _is_spared(RunPurpose(trusted=False), settings)
 
 
 def _is_spared(purpose: RunPurpose, settings: GitSettings) -> bool:

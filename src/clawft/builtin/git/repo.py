@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -12,15 +11,16 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.command_places import Turn, place
 from clawft.builtin.confine import real_path
-from clawft.builtin.git.cell import CellSurroundings, cell_now, surroundings_of
+from clawft.builtin.git.cell import CellSurroundings, cell_now, looks_without, surroundings_of
 from clawft.builtin.git.failure import failed
-from clawft.builtin.git.hostile_config import FIXED, ConfigFindings, GitWork, check, find, read_listing
+from clawft.builtin.git.hostile_config import FIXED, ConfigFindings, GitWork, check, find, read_listing, untrusted
+from clawft.builtin.git.kept_config import ConfigFiles, KeptConfig, can_be_kept, read_files
 from clawft.builtin.git.one_at_a_time import Part, alone
 from clawft.builtin.git.program import SHAPE, GitProgram, environment, program
 from clawft.builtin.git.repository_paths import RepositoryPaths, check_contents, current_user, find_repository
 from clawft.builtin.git.run import GitOutput, Hear, Listen, RunLimits, RunPurpose, run
 from clawft.builtin.git.settings import GitSettings
-from clawft.builtin.process import path_of
+from clawft.builtin.process import path_of, start_failures
 from clawft.provider.context import ToolContext
 from clawft.provider.manifest import check_path, places
 from clawft.sandbox.bounds import is_within
@@ -28,12 +28,21 @@ from clawft.sandbox.bounds import is_within
 RepoPath = Annotated[str, Meta(description="folder of the repository, relative to the workspace")]
 
 MOST_REMEMBERED = 256
+MOST_REMEMBERED_BYTES = 64 * 1024
+"""How many configurations are remembered, and how long each may be."""
+OF_WORK_TREES = "extensions.worktreeconfig"
 NO_TREE = os.devnull
 """The work tree of a bare repository. By default git takes it from the configuration, which can name any folder."""
 NOTHING = ConfigFindings({}, {})
 
-Stamp = tuple[tuple[int, ...] | None, ...]
-_known: dict[RepositoryPaths, tuple[Stamp, ConfigFindings]] = {}
+
+class _CheckedConfig(Struct, frozen=True):
+    findings: ConfigFindings
+    kept: KeptConfig | None
+    """The copy that git is given; None where it is given none."""
+
+
+_known: dict[tuple[Path, ConfigFiles], _CheckedConfig] = {}
 
 
 class Git(Struct, frozen=True):
@@ -53,8 +62,11 @@ class Git(Struct, frozen=True):
         folder = os.open(found.repository.top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             repo = Repo(self, found, path_of(folder))
-            await repo.prepare(work)
-            yield repo
+            try:
+                await repo.prepare(work)
+                yield repo
+            finally:
+                repo.leave()
         finally:
             os.close(folder)
 
@@ -66,9 +78,8 @@ class Git(Struct, frozen=True):
         if not trusted:
             check_contents(repository, workspace, self.tool, current_user())
         git = program()
-        return _Found(
-            repository, trusted, git, surroundings_of(git.brief[0], workspace, self.settings), _stamp(repository)
-        )
+        files = ConfigFiles() if trusted else read_files(repository, self.tool)
+        return _Found(repository, trusted, git, surroundings_of(git.brief[0], workspace, self.settings), files)
 
     def _trusts(self, repository: RepositoryPaths) -> bool:
         asked = [repository.top] if repository.bare or repository.has_own_folder() else _both(repository)
@@ -86,7 +97,7 @@ class _Found(Struct, frozen=True):
     trusted: bool
     program: GitProgram
     surroundings: CellSurroundings
-    stamp: Stamp
+    files: ConfigFiles
 
 
 class Repo:
@@ -100,18 +111,59 @@ class Repo:
         self._found = found
         self._folder = folder
         self._findings = NOTHING
+        self._kept: KeptConfig | None = None
 
     async def prepare(self, work: GitWork) -> None:
         """Check the repository's own configuration, unless the repository is trusted; results are cached."""
         if self.trusted:
             return
-        known = _known.get(self.place)
-        if known is None or known[0] != self._found.stamp:
-            listing = await self.ask("config", "--list", "-z", "--show-scope", "--no-includes")
-            known = (self._found.stamp, find(read_listing(listing)))
-            self._remember(known)
-        self._findings = known[1]
+        files = self._found.files
+        known = _known.get((self.place.common_dir, files))
+        if known is None or not self._fits(known.kept):
+            known = await self._read(files)
+            _remember((self.place.common_dir, files), known)
+        self._use(known.kept)
+        self._findings = known.findings
         check(self.tool, self._findings, work)
+
+    def _keeps(self) -> bool:
+        return looks_without(self.git.settings) and can_be_kept()
+
+    def _fits(self, kept: KeptConfig | None) -> bool:
+        return kept.is_whole() if kept is not None and self._keeps() else (kept is not None) is self._keeps()
+
+    def _use(self, kept: KeptConfig | None) -> None:
+        if kept is not self._kept and kept is not None:
+            self._kept = kept
+            kept.enter()
+
+    async def _read(self, files: ConfigFiles) -> _CheckedConfig:
+        if not self._keeps():
+            return _CheckedConfig(find(await self._keys()), None)
+        with start_failures(self.tool, "git"):  # where there is no room for temporary files, say
+            kept = KeptConfig(self.place.common_dir)
+        self._use(kept)
+        kept.put(files.shared)
+        keys = await self._keys()
+        if OF_WORK_TREES in keys:
+            keys = await self._taken_in(kept, files.of_work_tree)
+        return _CheckedConfig(find(keys), kept)
+
+    async def _taken_in(self, kept: KeptConfig, of_work_tree: bytes) -> list[str]:
+        """Make what a work tree has of its own part of the copy, so that git reads no other file; the keys then."""
+        await self.ask("config", "--file", kept.file, "--unset-all", OF_WORK_TREES)
+        kept.put(kept.content() + b"\n" + of_work_tree)
+        keys = await self._keys()
+        if OF_WORK_TREES in keys:
+            raise untrusted(self.tool, f"its work tree sets '{OF_WORK_TREES}' again")
+        return keys
+
+    async def _keys(self) -> list[str]:
+        return read_listing(await self.ask("config", "--list", "-z", "--show-scope", "--no-includes"))
+
+    def leave(self) -> None:
+        if self._kept is not None:
+            self._kept.leave()
 
     def alone(self, part: Part = "files") -> AbstractAsyncContextManager[None]:
         """Lock a part of the repository to change it. Do not hold it while asking a person, nor lock the part again."""
@@ -164,6 +216,8 @@ class Repo:
         where = {"GIT_DIR": ".git" if place.has_own_folder() else str(place.git_dir), "GIT_WORK_TREE": "."}
         if place.bare:
             where = {"GIT_DIR": ".", "GIT_WORK_TREE": NO_TREE, "GIT_COMMON_DIR": str(place.common_dir)}
+        if self._kept is not None and purpose.only_looks:
+            where["GIT_COMMON_DIR"] = self._kept.folder
         locks = {} if purpose.write else {"GIT_OPTIONAL_LOCKS": "0"}
         return environment(
             self.git.settings,
@@ -172,27 +226,17 @@ class Repo:
             extra={**where, **locks, **extra},
         )
 
-    def _remember(self, known: tuple[Stamp, ConfigFindings]) -> None:
-        newest = max((each[0] for each in known[0] if each), default=0)
-        if time.time_ns() - newest < self.git.settings.bounds.settled_seconds * 1e9:
-            return
-        if len(_known) >= MOST_REMEMBERED:
-            _known.clear()
-        _known[self.place] = known
-
 
 def _both(repository: RepositoryPaths) -> list[Path]:
     return [repository.top, repository.common_dir]
 
 
-def _stamp(repository: RepositoryPaths) -> Stamp:
-    """Changes whenever the repository's own configuration does."""
-    return tuple(_stat(file) for file in (repository.common_dir / "config", repository.git_dir / "config.worktree"))
-
-
-def _stat(file: Path) -> tuple[int, ...] | None:
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_ctime_ns, found.st_mtime_ns, found.st_size, found.st_ino
+def _remember(key: tuple[Path, ConfigFiles], known: _CheckedConfig) -> None:
+    if len(key[1].shared) + len(key[1].of_work_tree) > MOST_REMEMBERED_BYTES:
+        return
+    before = _known.pop(key, None) if len(_known) < MOST_REMEMBERED else _known.pop(next(iter(_known)))
+    if before is not None and before.kept is not None:
+        before.kept.forget()
+    if known.kept is not None:
+        known.kept.is_remembered = True
+    _known[key] = known

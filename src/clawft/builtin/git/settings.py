@@ -66,8 +66,8 @@ class Bounds(Struct, frozen=True):
     """Files of a `.git` folder that are checked before it is used."""
     small_file_bytes: int = 64 * 1024
     """Size of a file of `.git` that we read ourselves."""
-    settled_seconds: float = 2.0
-    """A configuration changed more recently is read again: its time stamp could hide a second change."""
+    config_bytes: int = 4 * 1024 * 1024
+    """Size of the configuration of an untrusted repository."""
 
 
 BOUNDS = Bounds()
