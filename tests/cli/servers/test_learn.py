@@ -17,6 +17,7 @@ from tests.servers.weft import weft as command
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are for Linux")]
 
 HONEST = str(Path(__file__).parents[2] / "servers" / "honest.py")
+TINY = HONEST.replace("honest", "tiny")
 
 
 def touching(home: Path, *paths: str) -> list[str]:
@@ -57,10 +58,23 @@ def test_what_a_run_used_is_proposed_stored_and_enough(tmp_path: Path, home: Pat
     assert learned.stdout.startswith('sandbox = { read = ["~/.config/tool"], write = ["~/.state"], network = [] }\n')
     assert "it looked for ~/.ssh, which is hidden" in learned.stderr
     assert "called echo: ok" in learned.stderr
+    assert "--write stores" not in learned.stderr
     status = weft(tmp_path, home, "servers", "status", "one", "--json")
     assert json.loads(status.stdout)["state"] == "connected", status.stdout
     assert (home / ".state" / "log").exists()
     assert (home / ".ssh" / "id").read_text() == "x"
+
+
+@requirement("POOL-22")
+@pytest.mark.usefixtures("bubblewrap")
+def test_a_call_that_the_server_refuses_is_told_and_ends_nothing(tmp_path: Path, home: Path) -> None:
+    if shutil.which("strace") is None:
+        system.missing("strace")
+    assert weft(tmp_path, home, "servers", "add", "tiny", "--", sys.executable, TINY).returncode == 0
+    learned = weft(tmp_path, home, "servers", "test", "tiny", "--learn", "--call", "ehco {}")
+    assert (learned.returncode, learned.stdout.startswith("sandbox = { ")) == (0, True), learned.stderr
+    assert "called ehco: an error: unknown: 'ehco'\n" in learned.stderr
+    assert learned.stderr.endswith("--write stores the line in the file of tiny\n")
 
 
 @requirement("POOL-22")

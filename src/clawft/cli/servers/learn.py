@@ -17,15 +17,18 @@ from clawft.app import App
 from clawft.cli.parser import Options, WrongUsage
 from clawft.cli.screen import one_line, tell
 from clawft.cli.screen.document import print_json
+from clawft.cli.screen.reply import texts_of
+from clawft.cli.screen.table import cut
 from clawft.cli.servers.connection import connected, debugging, outcome
 from clawft.cli.servers.files import keep
 from clawft.cli.servers.found import found_to_start, spec_to_start
 from clawft.cli.servers.watched_cells import WatchingCells
 from clawft.cli.setup import with_app
+from clawft.cli.setup.start_servers import SHOWN_CELLS
 from clawft.config.layers import TABLE, FoundServer, Scope
 from clawft.config.places import home_folder, servers_folder
 from clawft.config.server_text import toml_value, with_value
-from clawft.errors import NotConnected
+from clawft.errors import JsonRpcFailure, NotConnected
 from clawft.provider.server.server_provider import ServerProvider
 from clawft.sandbox.bounds import SandboxTable
 from clawft.sandbox.proposal import Proposal
@@ -54,6 +57,8 @@ def learn(options: Options) -> int:
         show(spec.name, proposal, f"does not start with this table: {starts}" if starts else "starts with it")
     if options.write and not starts:
         print(f"written: {store(found_to_start(options), home_folder(), proposal.table)}")
+    elif not (starts or options.json):
+        tell(f"--write stores the line in the file of {spec.name}")
     return 1 if starts else 0
 
 
@@ -125,8 +130,17 @@ async def _use(pool: Pool, name: str, calls: Calls) -> None:
     provider = ServerProvider(pool.find(name)) if calls else None
     for tool, arguments in calls:
         if provider is not None:
-            reply = await provider.call_tool(tool, arguments)
-            tell(f"called {tool}: {'an error' if reply.is_error else 'ok'}")
+            error = await _error_of(provider, tool, arguments)
+            tell(f"called {tool}: {f'an error: {cut(one_line(error), SHOWN_CELLS)}' if error else 'ok'}")
+
+
+async def _error_of(provider: ServerProvider, tool: str, arguments: dict[str, Any]) -> str:
+    """What the server objects to: the name of the tool, or an argument, may be misspelled."""
+    try:
+        reply = await provider.call_tool(tool, arguments)
+    except JsonRpcFailure as refused:
+        return refused.message
+    return " ".join(texts_of(reply.content)) or "it does not say which" if reply.is_error else ""
 
 
 def make_folders(proposal: Proposal) -> None:
