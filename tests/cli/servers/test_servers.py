@@ -518,7 +518,10 @@ def test_add_takes_an_address(run: Any) -> None:
         (["x", "--header", "A: b", "--", PYTHON], "hint: it gets variables: --env\n"),
         (["x", "--bogus", "http://a"], "unknown option: --bogus"),
         (["x", "http:/a.example/mcp"], "hint: did you mean http://a.example/mcp?\n"),
+        (["x", "wiki.example/mcp"], "hint: did you mean https://wiki.example/mcp?\n"),
+        (["x", "localhost:80"], "hint: did you mean http://localhost:80?\n"),
         (["x", "sh"], "hint: weft servers add x -- sh\n"),
+        (["x", "./run.sh"], "hint: weft servers add x -- ./run.sh\n"),
         (["x", "--trust", "sh", "-y", "pkg"], "hint: weft servers add x --trust -- sh -y pkg\n"),
         (["x", "--", "/a;b"], "unsafe"),
         (["x", "ftp://a"], "must begin with"),
@@ -689,6 +692,9 @@ async def test_a_server_that_wants_a_login_is_tested_with_the_command_that_logs_
         told = await asyncio.to_thread(run, "servers", "test", "docs")
     assert told.code == 1
     assert told.err.endswith(f"weft: docs: {served.url} wants a login\nhint: weft auth login docs\n")
+    assert run("servers", "add", "keyed", "--env", "KEY=secret://env/UNSET", "--", PYTHON, str(TINY)).code == 0
+    lacks = "weft: keyed: secret://env/UNSET is not there\nhint: export UNSET=… before weft is started\n"
+    assert run("servers", "test", "keyed").err == lacks
 
 
 @requirement("AGENT-14", "MGR-19")

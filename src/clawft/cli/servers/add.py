@@ -33,6 +33,8 @@ from clawft.model import Deny
 from clawft.policy import launch
 from clawft.upstream.spec import UpstreamSpec
 
+_ADDRESS = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+)(?::\d{1,5}(?:/.*)?|/.*)")
+"""A host with a port, or with a path behind it."""
 SHORTENED = 40
 """Letters of a name that are kept in the one we suggest instead."""
 
@@ -101,8 +103,10 @@ def _check_usage(options: Options) -> None:
 
 
 def _whole_url(text: str) -> str:
-    """`http:/host` and `https:host` are slips of the hand."""
+    """`http:/host` and `https:host` are slips of the hand, and so is an address without a scheme."""
     slip = re.fullmatch(r"(?i)(https?):/?([^/].*)", text)
+    if slip is None and _ADDRESS.fullmatch(text):
+        return f"did you mean {'http' if text.startswith(('localhost', '127.')) else 'https'}://{text}?"
     return f"did you mean {slip[1]}://{slip[2]}?" if slip else ""
 
 

@@ -26,6 +26,8 @@ ANSWER_SECONDS = 30.0
 """How long a server may take to answer at all."""
 TEST_SECONDS = 60.0
 """How long one that has may take to answer everything."""
+GIVEN_UP = ("failed", "needs-auth")
+"""States that waiting does not end."""
 
 
 @asynccontextmanager
@@ -92,9 +94,9 @@ def outcome(pool: Pool, spec: UpstreamSpec) -> tuple[ServerStatus, dict[str, int
     status, offer = pool.server_status(spec.name), pool.find(spec.name).offer
     if status.status != "connected" or offer is None:
         why = status.error or f"no answer within {TEST_SECONDS:g} s"
-        if status.status == "needs-auth" and why.endswith(")"):  # it ends with the command that logs in
-            why, _, login = why.removesuffix(")").rpartition(" (")
-            raise NotConnected(f"{spec.name}: {why}", hint=login)
+        if status.status in GIVEN_UP and why.endswith(")"):  # it ends with what to do
+            why, _, step = why.removesuffix(")").rpartition(" (")
+            raise NotConnected(f"{spec.name}: {why}", hint=step)
         raise NotConnected(f"{spec.name}: {why}", hint=hint_for(spec, why) or debugging(spec))
     offered = {"tools": len(status.tools), "prompts": len(offer.prompts), "resources": len(offer.resources)}
     return status, offered
