@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from clawft.cli.policy.explain import ASKS_ITSELF
 from tests.requirements import requirement
 
 pytestmark = pytest.mark.slow  # processes that take their time
@@ -146,6 +147,21 @@ def test_a_command_is_explained_rule_by_rule(run: Any) -> None:
     assert rules["fork-bomb"] == "allow"
     assert run("policy", "explain", "shell__exec", "command=ls -la", "--json").json["verdict"] == "allow"
     assert run("policy", "explain", "shell__exec", "command=sudo ls", "--json").json["verdict"] == "ask"
+
+
+@requirement("GUARD-03", "AGENT-14")
+def test_a_tool_that_asks_by_itself_is_explained_so(run: Any) -> None:
+    found = run("policy", "explain", "git__push", "--json").json["looked"]
+    assert [each["reason"] for each in found if each["at"] == "the tool itself"] == [
+        'asks before it sends anything, unless git.allow has "push"'
+    ]
+    assert "asks where the folder is not on your list" in run("policy", "explain", "cargo__test").out
+    assert "the tool itself" not in run("policy", "explain", "git__status").out
+
+
+@requirement("GUARD-03")
+def test_the_tools_that_ask_by_themselves_are_there(run: Any) -> None:
+    assert set(ASKS_ITSELF) <= {tool["name"] for tool in run("tools", "list", "--json").json["tools"]}
 
 
 @requirement("GUARD-13", "GUARD-04")

@@ -5,7 +5,7 @@ Nothing is run. Names of hosts in URLs are looked up, as the call would do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -29,6 +29,15 @@ from clawft.policy.grant import hides
 
 SHOWN_VALUE = 60
 APPROVAL = "approval"
+THE_TOOL = "the tool itself"
+_TRUSTED = "asks where the folder is not on your list of trusted ones"
+ASKS_ITSELF: Mapping[str, str] = {
+    "git__push": 'asks before it sends anything, unless git.allow has "push"',
+    "git__worktree": 'asks before it removes what was not committed, unless git.allow has "force"',
+    **dict.fromkeys((f"cargo__{verb}" for verb in ("build", "check", "clippy", "publish", "test")), _TRUSTED),
+    **dict.fromkeys(("build__run", "build__test"), _TRUSTED),
+}
+"""Tools of ours with questions of their own."""
 WORDS = {Allow: "allow", Ask: "ask", Deny: "deny"}
 COLOURS = {Allow: "green", Ask: "yellow", Deny: "red"}
 
@@ -66,6 +75,7 @@ async def explain(app: App, options: Options) -> Explanation:
         *permission(entry.names, app.caller.grant),
         RuleVerdict(APPROVAL, APPROVAL, app.approving.verdict(entry.tool, entry.origin, app.caller)),
         *_after_exposure(app, entry),
+        *_own_question(entry),
     ]
     looked += await explained(
         entry.canonical, msgspec.json.encode(given), app.settings.command_policy, app.settings.url_policy
@@ -95,6 +105,12 @@ def _after_exposure(app: App, entry: CatalogEntry) -> list[RuleVerdict]:
         return []
     later = Allow(AFTER_STRANGERS, "asks in a conversation that has read what an untrusted server or the web brought")
     return [RuleVerdict(AFTER_STRANGERS, AFTER_STRANGERS, later)]
+
+
+def _own_question(entry: CatalogEntry) -> list[RuleVerdict]:
+    """What the tool itself asks for depends on the repository or the folder, which are not looked at here."""
+    asks = "" if entry.origin.server else ASKS_ITSELF.get(entry.canonical, "")
+    return [RuleVerdict(THE_TOOL, entry.canonical, Allow(entry.canonical, asks))] if asks else []
 
 
 # ── showing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -131,7 +147,7 @@ def _print(explanation: Explanation) -> None:
         rows = [_row(each) for each in explanation.looked if each.at == at]
         print_table(("RULE", "VERDICT", "WHY"), rows, wrap=True)
         last = at
-    if last in (APPROVAL, AFTER_STRANGERS):
+    if last in (APPROVAL, AFTER_STRANGERS, THE_TOOL):
         print("\nno command or address in these arguments: no further rule looks at them")
 
 
