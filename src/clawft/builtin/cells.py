@@ -12,7 +12,7 @@ import msgspec
 from clawft.provider.manifest import Manifest, expand, places
 from clawft.sandbox.account_secrets import secrets_of_account, secrets_of_system
 from clawft.sandbox.bounds import FoldersAround, PathRule, bounds_of, may_be_opened, with_rules
-from clawft.sandbox.cell import OPENING, Cell
+from clawft.sandbox.cell import PROXY_SOCKET, Cell
 from clawft.sandbox.means import means
 from clawft.sandbox.probe import Means
 from clawft.sandbox.program import folders_of
@@ -67,7 +67,7 @@ def around(
         workspace=place,
         cwd=place,
         own="",
-        program=(*program, *_opening(user)),
+        program=(*program, *_proxy_socket(user)),
         kept=kept,
         named=tuple(os.path.realpath(path) for path in named if os.path.isdir(path)),
         moved=secrets_of_account(user),
@@ -76,9 +76,9 @@ def around(
 
 
 @cache
-def _opening(user: str) -> tuple[str, ...]:
+def _proxy_socket(user: str) -> tuple[str, ...]:
     """The folders of the helper that opens the cell's proxy, which runs inside."""
-    return folders_of((sys.executable, OPENING), user, "/")[0]
+    return folders_of((sys.executable, PROXY_SOCKET), user, "/")[0]
 
 
 def note_on_kept(cell: Cell, said: str) -> str:

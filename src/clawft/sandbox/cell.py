@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # only servers of a workspace have some
 
 LAUNCHER = str(Path(__file__).with_name("landlock.py"))
 LAUNCHING = (sys.executable, "-I", "-S", LAUNCHER)
-OPENING = str(Path(__file__).with_name("opening.py"))
+PROXY_SOCKET = str(Path(__file__).with_name("proxy_socket.py"))
 HINT = 'weft doctor says what this machine has; sandbox = "auto" starts it as well as it can'
 
 
@@ -231,10 +231,10 @@ def with_door(start: CellStart, at: int, hosts: tuple[str, ...]) -> CellStart:
 
     ours, theirs = socket.socketpair()
     handle = out_of_the_way(theirs.detach())
-    opening = (sys.executable, "-I", "-S", OPENING, str(handle), str(egress_proxy.PORT))
+    opener = (sys.executable, "-I", "-S", PROXY_SOCKET, str(handle), str(egress_proxy.PORT))
     return msgspec.structs.replace(
         start,
-        argv=(*start.argv[:at], *opening, *start.argv[at:]),
+        argv=(*start.argv[:at], *opener, *start.argv[at:]),
         env={**egress_proxy.variables(hosts), **start.env},
         descriptors=(*start.descriptors, handle),
         handed=ours,

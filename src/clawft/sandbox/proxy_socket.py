@@ -1,6 +1,6 @@
 """Runs inside a cell without a network: opens the proxy's socket on its loopback, hands it out, becomes the command.
 
-    python -I -S opening.py DESCRIPTOR PORT COMMAND ARGS…
+    python -I -S proxy_socket.py DESCRIPTOR PORT COMMAND ARGS…
 
 A socket belongs to the network it was made in, whoever holds it. So nobody has to stay inside to serve it: weft takes
 connections from the outside, and looks where each one wants to go. Imports nothing of ours, and `_socket` because what

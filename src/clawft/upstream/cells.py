@@ -22,7 +22,7 @@ from clawft.sandbox.bounds import (
     is_within,
     may_be_opened,
 )
-from clawft.sandbox.cell import OPENING, Cell
+from clawft.sandbox.cell import PROXY_SOCKET, Cell
 from clawft.sandbox.home_places import is_shared, runs_later
 from clawft.sandbox.means import means
 from clawft.sandbox.program import folders_of, leads_out
@@ -57,7 +57,7 @@ class Cells:
         if spec.is_local:
             named = tuple(folder for folder in named if is_within(folder, self._workspace))
         if isinstance(spec.sandbox, SandboxTable) and spec.sandbox.network:
-            program += folders_of((sys.executable, OPENING), home, cwd)[0]  # what opens its door runs inside
+            program += folders_of((sys.executable, PROXY_SOCKET), home, cwd)[0]  # which runs inside
         return FoldersAround(
             home=home,
             state=str(self._state),
