@@ -15,6 +15,7 @@ from tests.requirements import requirement
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 LONGEST_FILE = 500
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 STARTS = {"create_task", "ensure_future"}
 GREEDY_GROUP = re.compile(r"[)}][*+?]\+")
 FAILS_AT_ONCE = {
@@ -101,6 +102,42 @@ def test_no_task_is_started_and_forgotten() -> None:
         at(file, node) for file, node in nodes() if isinstance(node, ast.Expr) and name_called(node.value) in STARTS
     ]
     assert dropped == []
+
+
+def late_imports(function: ast.AST) -> list[ast.Import | ast.ImportFrom]:
+    """Those of this function itself, not of functions within it."""
+    found: list[ast.Import | ast.ImportFrom] = []
+    for child in ast.iter_child_nodes(function):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            found.append(child)
+        elif not isinstance(child, FUNCTIONS):
+            found += late_imports(child)
+    return found
+
+
+def imported_for_types(tree: ast.Module) -> tuple[int, set[str | None]]:
+    """The line of `if TYPE_CHECKING:` (0 if there is none), and the modules imported below it."""
+    for block in tree.body:
+        if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING":
+            return block.lineno, {each.module for each in block.body if isinstance(each, ast.ImportFrom)}
+    return 0, set()
+
+
+@requirement("QUAL-16")
+@pytest.mark.slow
+def test_every_import_inside_a_function_says_why() -> None:
+    """Beside it or in the line above, or where the same module is imported for its types."""
+    bare: list[str] = []
+    for file, tree in trees().items():
+        lines = ["", *file.read_text().splitlines()]
+        at_types, for_types = imported_for_types(tree)
+        known = for_types if "#" in lines[at_types] else set[str | None]()
+        for function in ast.walk(tree):
+            late = late_imports(function) if isinstance(function, FUNCTIONS) else []
+            said = any("#" in lines[each.lineno] + lines[each.lineno - 1] for each in late)
+            if not said and any(not isinstance(each, ast.ImportFrom) or each.module not in known for each in late):
+                bare.append(at(file, late[0]))
+    assert bare == []
 
 
 @requirement("QUAL-11")

@@ -125,7 +125,11 @@ class App:
         """The guards that ask, and those that note what strangers said; none unless the settings want them."""
         if not self.settings.ask_after_untrusted:
             return [], []
-        from clawft.guard.exposure import ExposedConversations, ExposureGuard, ExposureRecorder
+        from clawft.guard.exposure import (  # few settings want them
+            ExposedConversations,
+            ExposureGuard,
+            ExposureRecorder,
+        )
 
         conversations = ExposedConversations()
         return [ExposureGuard(conversations)], [ExposureRecorder(conversations)]

@@ -198,7 +198,7 @@ class ServerFiles:
 
     def _cleared(self, found: FoundServer) -> tuple[PinnedFile, ...]:
         """Check the program in a thread, with a separate book of approvals: it may be a gigabyte large."""
-        from clawft.config.launch_approval import cleared
+        from clawft.config.launch_approval import cleared  # loaded with the first that waits
 
         return cleared(self._own_book(), found, self._sources)
 
@@ -211,7 +211,7 @@ class ServerFiles:
 
     async def waiting_launches(self) -> Mapping[str, WaitingServer]:
         """The waiting servers with what they would start; in a thread, as programs can be large."""
-        from clawft.config.launch_approval import waiting_launch
+        from clawft.config.launch_approval import waiting_launch  # loaded with the first that waits
 
         waiting = dict(self.servers.waiting)
         return await asyncio.to_thread(
@@ -222,13 +222,13 @@ class ServerFiles:
 
     def has_changed(self, found: FoundServer) -> bool:
         """Whether it waits because it differs from what was approved."""
-        from clawft.config.launch_approval import has_changed
+        from clawft.config.launch_approval import has_changed  # loaded with the first that waits
 
         return has_changed(self._approvals, found, self._sources)
 
     async def approve_launch(self, asked: WaitingServer) -> None:
         """Store the approval and start the server. Raises PermissionDenied if it differs from what was asked about."""
-        from clawft.config.launch_approval import launch_approval
+        from clawft.config.launch_approval import launch_approval  # loaded with the first that waits
 
         found = self.servers.waiting.get(asked.name)
         if found is None:

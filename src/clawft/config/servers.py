@@ -110,7 +110,7 @@ def approved_in(book: Approvals, sources: Sources) -> IsApproved:
 
     @cache
     def known() -> IsApproved:
-        from clawft.config.launch_approval import approved_launches
+        from clawft.config.launch_approval import approved_launches  # most servers are the user's own
 
         return approved_launches(book, sources)
 

@@ -18,7 +18,7 @@ log = logging.getLogger("clawft.http")
 def room_for(connections: int) -> int:
     """Raise the limit as far as it is needed and allowed; returns how many connections there is room for then."""
     try:
-        import resource
+        import resource  # not on every system
     except ImportError:  # Windows has no such bound
         return connections
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
