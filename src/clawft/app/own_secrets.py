@@ -19,7 +19,7 @@ SHORT_TOKEN = 20
 """A token of fewer characters that a person chose can be guessed."""
 
 _TOKEN = rb"[!-~]{1,%d}" % (MAX_KEPT_BYTES - 1)
-"""What fits a header; and a file read to its end."""
+"""The characters that fit a header; one more byte than may be kept would be read from a file."""
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 

@@ -154,7 +154,7 @@ async def _count_withheld(app: App, row: ServerRow) -> int:
 
 
 def _left_out(status: ServerStatus) -> str:
-    """What the server offers that we leave out, and why."""
+    """The parts of the server's offer that we leave out, with the reasons."""
     told = list(status.left_out)
     if status.cut:
         parts = " and ".join(status.cut)

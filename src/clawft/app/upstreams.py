@@ -84,7 +84,7 @@ class Upstreams:
                 raise
 
     def offered(self, server: str, caller: Caller | None = None) -> OfferedTools:
-        """What the server offers this caller now, for approval."""
+        """The server's present offer to this caller, for approval."""
         from clawft.guard.approval.offers import OfferedTools  # loaded already, by approval itself
 
         upstream = self._as_had_by(caller, server)

@@ -36,7 +36,7 @@ class Attempt:
             self._failed_at = time.monotonic()
 
     def is_current_for(self, login: Login) -> bool:
-        """Is another attempt for this login not worth it yet?"""
+        """Whether another attempt for this login is not worth it yet."""
         return self.seen.tokens == login.tokens and time.monotonic() - self._failed_at < PAUSE_SECONDS
 
 

@@ -43,14 +43,16 @@ EXPIRED = "the token has expired"
 FAR_FUTURE = 1 << 40
 """Whatever a token says of its end."""
 KINDS = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})
-"""What a token may call itself. Others of the same issuer (proofs, logout tokens) are not for coming in (RFC 8725)."""
+"""The types that an access token may name. Others of the same issuer (proofs, logout tokens) are not for coming in (RFC
+8725).
+"""
 
 
 log = logging.getLogger("clawft.auth")
 
 
 class Person(Struct, frozen=True):
-    """Whom a token proves."""
+    """The person that a token proves."""
 
     subject: str
     client: str
@@ -89,7 +91,7 @@ class Verifier:
         return person
 
     def _claims(self, token: str, key: PyJWK) -> dict[str, Any]:
-        """What the token says, if this key has signed it and it is from the issuer, for us, and valid now."""
+        """The claims of the token, if this key has signed it and it is from the issuer, for us, and valid now."""
         import jwt  # brings the whole of cryptography
 
         return jwt.decode(
@@ -188,7 +190,7 @@ def _key_named_in(token: str) -> str:
 
 @contextmanager
 def _refusals() -> Generator[None]:
-    """What the library objects to, as BadToken in words that hold nothing of the token."""
+    """Turns errors of the library into BadToken, in words that hold nothing of the token."""
     import jwt  # brings the whole of cryptography
 
     try:

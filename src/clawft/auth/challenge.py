@@ -1,4 +1,4 @@
-"""What a server says when it wants a login: the `WWW-Authenticate` header. Pure."""
+"""Reads the challenge of a server that wants a login: the `WWW-Authenticate` header. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def is_scope(text: str) -> bool:
 
 
 def read_scopes(text: str) -> tuple[str, ...]:
-    """Those that are scopes, each once."""
+    """The scopes in the text, each once."""
     return tuple(dict.fromkeys(filter(is_scope, text.split())))[:MAX_SCOPES]
 
 

@@ -26,7 +26,7 @@ log = logging.getLogger("clawft.auth")
 
 
 class DeviceCode(Struct, frozen=True):
-    """What the person needs (`user_code`, the address) and what we need (`device_code`)."""
+    """The code and address for the person (`user_code`), and the code for us (`device_code`)."""
 
     device_code: str
     user_code: str

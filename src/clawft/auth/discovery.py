@@ -35,13 +35,13 @@ By = Literal["browser", "device", "program"]
 
 
 class ProtectedResource(Struct, frozen=True):
-    """What a server says about its own protection."""
+    """The description that a server gives of its own protection."""
 
     resource: str
     issuer: str
     scopes: tuple[str, ...] = ()
     guessed: bool = False
-    """It says nothing, or not now."""
+    """Whether the server describes nothing, or not now."""
 
 
 # ── the resource ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -57,7 +57,7 @@ async def find_resource(web: Web, server: str, challenge: Challenge) -> Protecte
 
 
 def resource_places(server: str, challenge: Challenge) -> list[str]:
-    """What the challenge names, and else the two well-known places."""
+    """The place named by the challenge, and else the two well-known places."""
     if challenge.resource_metadata:
         return [challenge.resource_metadata]
     path = urlsplit(server).path.rstrip("/")
@@ -85,7 +85,7 @@ def covers(resource: str, server: str) -> bool:
 
 
 async def find_server(web: Web, issuer: str, by: By = "browser") -> AuthServer:
-    """Its metadata, checked for this way of logging in."""
+    """The metadata of the authorization server, checked for this way of logging in."""
     check_place(issuer, web.near)
     for place in server_places(issuer):
         told = await web.document(place)

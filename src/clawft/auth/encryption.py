@@ -109,7 +109,7 @@ def _read(name: str) -> str:
 
 @contextmanager
 def _usable() -> Generator[None]:
-    """What is wrong with the keyring, in words that help."""
+    """Turns errors of the keyring into errors in words that help."""
     try:
         yield
     except ImportError as missing:

@@ -59,7 +59,7 @@ async def ask_for_token(
 
 
 async def proof_of(client: OAuthClient) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Who we are: in the form, or in a header."""
+    """The proof of our identity: in the form, or in a header."""
     if client.method == "none" or not client.secret:
         return {"client_id": client.client_id}, {}
     secret = await _secret(client)

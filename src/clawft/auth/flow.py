@@ -60,7 +60,7 @@ class _Waiting(Struct, frozen=True):
 
 
 class AuthorizationResponse(Struct, frozen=True):
-    """What came back through the browser."""
+    """The answer that came back through the browser."""
 
     state: str
     code: str = ""
@@ -115,7 +115,7 @@ async def finish(store: KeyValueStore, make_web: MakeWeb, returned: Authorizatio
 
 
 def login_of(flow: LoginFlow, token: TokenSet, how: str) -> Login:
-    """What is kept of a flow that came to its end: the token, and all that renews it."""
+    """The login that is kept after a finished flow: the token, and all that renews it."""
     return Login(
         token,
         flow.server,
@@ -171,7 +171,9 @@ def read_returned(query: str) -> AuthorizationResponse:
 
 
 def account_in(told: Mapping[str, Any]) -> str:
-    """Whose login it is, as the id token says. It came straight from the token endpoint, so nobody has touched it."""
+    """The account that the login is for, as the id token says. It came straight from the token endpoint, so nobody has
+    touched it.
+    """
     token = told.get("id_token")
     parts = token.split(".") if isinstance(token, str) else []
     if len(parts) != 3:

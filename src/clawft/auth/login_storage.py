@@ -66,7 +66,7 @@ def _rewrite(root: Vault) -> int:
 
 
 def _all(folder: Path) -> Iterator[Vault]:
-    """Those of providers, of servers, and of the people on a gateway."""
+    """The vaults of providers, of servers, and of the people on a gateway."""
     yield from (Vault(folder), Vault(folder / "servers"))
     yield from (Vault(each) for each in sorted((folder / "people").glob("*")) if each.is_dir())
 

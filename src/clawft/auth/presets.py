@@ -17,7 +17,7 @@ class Preset(Struct, frozen=True):
     hosts: tuple[str, ...] = ()
     """Where tokens of this provider are meant to be sent."""
     extra: Mapping[str, str] = {}
-    """What its authorization request needs beside the usual."""
+    """Further parameters that its authorization request needs."""
     method: str = "client_secret_post"
 
 

@@ -120,7 +120,7 @@ def _full() -> LoginFailed:
 
 
 def _for_us(head: bytes) -> bool:
-    """Does the Host header name loopback? A page of another site may reach us by DNS rebinding."""
+    """Whether the Host header names loopback. A page of another site may reach us by DNS rebinding."""
     hosts = [line.partition(b":")[2].strip() for line in head.split(b"\r\n") if line.lower().startswith(b"host:")]
     return len(hosts) == 1 and hosts[0].rpartition(b":")[0] in (HOST.encode(), b"localhost")
 

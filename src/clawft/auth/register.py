@@ -1,4 +1,4 @@
-"""Which client we are to an authorization server: one given to us, a document of ours, or one registered now."""
+"""Finds the client we are to an authorization server: one given to us, a document of ours, or one registered now."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WRITABLE = re.compile(rf"[\x20-\x7e]{{1,{MAX_CHARS}}}")
 
 
 class Identity(Struct, frozen=True):
-    """Who we are towards authorization servers, if somebody has decided that already."""
+    """Our identity towards authorization servers, if somebody has decided that already."""
 
     given: OAuthClient | None = None
     document: str = ""

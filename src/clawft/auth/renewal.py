@@ -43,7 +43,7 @@ FINAL_ERRORS = ("invalid_grant", "invalid_client", "unauthorized_client")
 
 
 class RenewalFailure(Struct):
-    """What the helper tells us if it failed. Never a token."""
+    """The failure that the helper process reports. Never a token."""
 
     error: str
     message: str
@@ -221,7 +221,9 @@ async def renew_here(vault: Vault, name: str, digest: str) -> None:
 
 
 def _refused(digest: str, login: Login) -> Login:
-    """It is kept and tried again, as a server may be wrong; the next login takes its place."""
+    """The login with the refusal noted. It is kept and tried again, as a server may be wrong; the next login takes its
+    place.
+    """
     return msgspec.structs.replace(login, refused=True) if digest_of(login) == digest else login
 
 

@@ -229,7 +229,9 @@ def scopes_for(
     protected: ProtectedResource,
     server: AuthServer,
 ) -> tuple[str, ...]:
-    """What the challenge asks for, else what the server has; what we had stays, and a login that lasts if offered."""
+    """The scopes that the challenge asks for, else those of the server; those we had stay, and a login that lasts is
+    asked for if offered.
+    """
     base = (*wanted, *had, *(challenge.scopes or protected.scopes))
     lasting = (OFFLINE,) if OFFLINE in server.scopes_supported else ()
     return tuple(dict.fromkeys((*base, *lasting)))

@@ -22,7 +22,7 @@ _COUNTRY, _KIND = 2, 3
 
 
 def leads_elsewhere(shown: str, server: AuthServer) -> bool:
-    """Is the page that a person is `shown` of another owner than the server that gets the login?"""
+    """Whether the page that a person is `shown` has another owner than the server that gets the login."""
     return not any(same_site(shown, ours) for ours in (server.token_endpoint, server.issuer) if ours)
 
 

@@ -29,7 +29,7 @@ PAUSE_SECONDS = 10.0
 
 
 class ExchangeTerms(Struct, frozen=True):
-    """What a server asks of the tokens it takes, and who we are to the issuer."""
+    """The demands of a server on the tokens it takes, and our identity towards the issuer."""
 
     client_id: str
     client_secret: str = ""

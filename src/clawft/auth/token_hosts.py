@@ -38,7 +38,7 @@ def place_in(url: str) -> str:
 
 
 def meant_host(text: str) -> str:
-    """What somebody who wrote a port, or a path, will have meant; empty if nobody can tell."""
+    """The host that was meant by somebody who wrote a port, or a path; empty if nobody can tell."""
     host = "" if "://" in text else re.split("[:/]", text.strip().rstrip("."))[0]
     return f"{host}:8080" if is_loopback(host) else read_host(host)
 

@@ -41,7 +41,7 @@ class TokenSet(Struct, frozen=True, omit_defaults=True):
 
 
 class OAuthClient(Struct, frozen=True, omit_defaults=True):
-    """Who we are to an authorization server. `secret` is a `secret://` reference, never the secret."""
+    """Our identity towards an authorization server. `secret` is a `secret://` reference, never the secret."""
 
     client_id: str
     secret: str = ""
@@ -50,7 +50,7 @@ class OAuthClient(Struct, frozen=True, omit_defaults=True):
     origin: str = "given"
     """given, document (a client id that is a URL) or registered."""
     redirect_uri: str = ""
-    """What a registered client was registered for; many servers take it back to the letter only."""
+    """The address a registered client was registered for; many servers take it back to the letter only."""
 
 
 class AuthServer(Struct, frozen=True, omit_defaults=True):

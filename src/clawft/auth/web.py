@@ -126,7 +126,7 @@ def is_loopback(url: str) -> bool:
 
 
 def check_place(url: str, near: str) -> None:
-    """May this be asked at all? Raises LoginFailed, saying why not."""
+    """Raises LoginFailed, with the reason, if this place may not be asked at all."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
@@ -145,7 +145,9 @@ def check_place(url: str, near: str) -> None:
 
 
 def trusting(origins: Sequence[str], otherwise: Judge) -> Judge:
-    """What the user wrote down is the user's consent, wherever it lies; where it redirects to is not."""
+    """Judges addresses. An address that the user wrote down has the user's consent, wherever it lies; one it redirects
+    to has not.
+    """
     homes = {_home(each) for each in origins if each}
 
     def judge(url: str, addresses: Sequence[str]) -> None:

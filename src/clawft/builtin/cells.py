@@ -27,7 +27,7 @@ CACHES = tuple(
 OURS = (".clawft", ".mcp.json")
 """Parts of the workspace that commands may only read. `.git` is not one: `git`, a command too, writes it."""
 _REFUSED = tuple(os.strerror(number) for number in (errno.EROFS, errno.EBUSY))
-"""What programs say who want to write such a part, or to put another in its place."""
+"""Messages of programs that want to write such a part, or to put another in its place."""
 
 
 def cell_for(
@@ -82,7 +82,7 @@ def _proxy_socket(user: str) -> tuple[str, ...]:
 
 
 def note_on_kept(cell: Cell, said: str) -> str:
-    """What to add to the words of a command that was kept from such a part of the workspace; empty if none was."""
+    """A note for the output of a command that was kept from such a part of the workspace; empty if none was."""
     rules = () if cell.bounds is None else cell.bounds.rules
     read_only = {rule.path for rule in rules if rule.access == "read"}
     lines = [line for line in said.splitlines() if any(refused in line for refused in _REFUSED)]

@@ -58,7 +58,7 @@ ProviderKey = Annotated[str, Meta(min_length=1, max_length=128, description="goo
 
 
 class TokenSummary(Struct, frozen=True, omit_defaults=True):
-    """What an agent may know of a token."""
+    """The facts about a token that an agent may know."""
 
     provider: str
     token_type: str = "Bearer"  # noqa: S105 - the name of a kind of token
@@ -224,7 +224,7 @@ def _refresh(interactive_logins: InteractiveLogins) -> Callable[..., Any]:
 def _status(interactive_logins: InteractiveLogins) -> Callable[..., Any]:
     @tool(alias="oauth2_status", title="Show logins", read_only=True, open_world=False)
     async def status(ctx: ToolContext, provider: Annotated[str, Meta(max_length=128)] = "") -> list[LoginStatus]:
-        """Which logins there are, for whom, until when; never the tokens themselves."""
+        """All logins, with their owners and expiry; never the tokens themselves."""
         vault = vault_of(ctx)
         found = [each for name in vault.names() for each in await _statuses_of(vault, "provider", name)]
         if ctx.caller.principal == LOCAL:

@@ -197,7 +197,7 @@ async def _leave(child: Child, pipes: "_Pipes") -> None:
 
 
 def _status(child: Child) -> int:
-    """Its status; a process that hangs in the kernel has none, and is not waited for."""
+    """The exit status; a process that hangs in the kernel has none, and is not waited for."""
     return child.ended.result() if child.ended.done() else -signal.SIGKILL
 
 
@@ -222,7 +222,7 @@ def _recorded_path(folder: int) -> str:
 
 
 class _Pipes:
-    """Its input and output. They are pipes, as no script can open `/dev/stderr` where that is a socket."""
+    """The input and output of a process. They are pipes, as no script can open `/dev/stderr` where that is a socket."""
 
     def __init__(self, hearers: Mapping[int, Hear]) -> None:
         loop = asyncio.get_running_loop()

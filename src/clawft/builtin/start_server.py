@@ -29,7 +29,7 @@ class WaitingServer(Struct, frozen=True):
     pin: str
     command: str
     changed: bool = False
-    """It differs from what was approved."""
+    """Whether it differs from the version that was approved."""
 
 
 def start_server_tool(

@@ -16,7 +16,7 @@ def _none(tool: Tool) -> FastPath | None:
 
 
 class ProviderOffer(Struct, frozen=True):
-    """What one provider brings. `bind` composes the guards around a tool, `fast_path_of` the way that needs no task."""
+    """The offer of one provider. `bind` composes the guards around a tool, `fast_path_of` a path without a task."""
 
     origin: Origin
     tools: tuple[Tool, ...]
@@ -65,7 +65,7 @@ def build(
 
 
 def _holders(offers: Sequence[ProviderOffer], shown: Snapshot) -> dict[str, Holder]:
-    """Who keeps which name: whoever had it, while they have that tool, or nobody knows whether they do."""
+    """The holder of each name: the earlier one, while they have that tool or nobody knows whether they do."""
     had = {**shown.kept, **{entry.name: (entry.origin.namespace, entry.tool.name) for entry in shown.entries}}
     there = {(offer.origin.namespace, tool.name) for offer in offers for tool in offer.tools}
     unknown = {offer.origin.namespace for offer in offers if offer.unknown}

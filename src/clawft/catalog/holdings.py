@@ -1,4 +1,4 @@
-"""Which resources each owner may have, and how a URI is spelled that several of them may have. Pure.
+"""The resources each owner may have, and the spelling of a URI that several of them may have. Pure.
 
 A bare URI belongs to the first owner that may have it: one that lists it, or has a template that begins like it. The
 same URI of any later owner is wrapped wherever that owner names it. `Seniority` decides who is first.
@@ -36,7 +36,7 @@ def roots_of(templates: Iterable[str]) -> tuple[str, ...]:
 
 
 class Holdings(Struct, frozen=True, dict=True):
-    """What one owner has: what it lists, and the roots of its templates."""
+    """The holdings of one owner: the resources it lists, and the roots of its templates."""
 
     owner: str
     uris: frozenset[str] = frozenset()
@@ -48,7 +48,7 @@ class Holdings(Struct, frozen=True, dict=True):
 
     @cached_property
     def poses(self) -> bool:
-        """Does it have URIs that look as if we had wrapped them?"""
+        """Whether it has URIs that look as if we had wrapped them."""
         return _under(self.in_order, PREFIX) > 0 or _under(self.roots, PREFIX) > 0
 
     def may_have(self, uri: str) -> bool:
@@ -58,12 +58,12 @@ class Holdings(Struct, frozen=True, dict=True):
         return _begins(self.roots, root) or _under(self.roots, root) > 0 or _under(self.in_order, root) > 0
 
     def beyond(self, earlier: Holdings) -> Holdings:
-        """What it has now and did not have `earlier`."""
+        """The present holdings without those in `earlier`."""
         uris = frozenset(uri for uri in self.uris - earlier.uris if not _begins(earlier.roots, uri))
         return Holdings(self.owner, uris, tuple(root for root in self.roots if not _begins(earlier.roots, root)))
 
     def meets(self, other: Holdings) -> bool:
-        """Is there a URI that both may have?"""
+        """Whether there is a URI that both may have."""
         return (
             not self.uris.isdisjoint(other.uris)
             or _reach(self.roots, other.in_order)
@@ -74,7 +74,7 @@ class Holdings(Struct, frozen=True, dict=True):
 
 
 def is_shared(everybody: Sequence[Holdings]) -> bool:
-    """Is there anything that two of them may have, or that looks as if? One look at all, and not at each pair."""
+    """Whether anything may belong to two of them, or looks as if. One look at all, and not at each pair."""
     different = len(frozenset[str]().union(*(each.uris for each in everybody)))
     if sum(len(each.uris) for each in everybody) > different or any(each.poses for each in everybody):
         return True
@@ -135,7 +135,7 @@ class UriSpelling(Struct, frozen=True):
 
 
 def _begins(roots: Sequence[str], uri: str) -> bool:
-    """With one of these roots?"""
+    """Whether the URI begins with one of these roots."""
     at = bisect_right(roots, uri)
     return at > 0 and uri.startswith(roots[at - 1])
 
@@ -146,7 +146,7 @@ def _under(in_order: Sequence[str], root: str) -> int:
 
 
 def _reach(roots: Sequence[str], in_order: Sequence[str]) -> bool:
-    """Does any of these begin with one of the roots? Whichever there are fewer of are gone through."""
+    """Whether any of these begins with one of the roots. The shorter of the two lists is gone through."""
     if len(roots) <= len(in_order):
         return any(_under(in_order, root) for root in roots)
     return any(_begins(roots, uri) for uri in in_order)

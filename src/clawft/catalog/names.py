@@ -23,7 +23,7 @@ _HASH_LENGTH = 8
 
 
 class NameForm(Enum):
-    """What `--names` chooses."""
+    """The forms of names that `--names` chooses from."""
 
     PLAIN = "plain"
     MCP = "mcp"

@@ -32,9 +32,9 @@ _SATURATION = 1.2
 _BY_LENGTH = 0.6
 _WEIGHTS = {"name": 5.0, "title": 2.5, "description": 1.5, "server": 1.5, "parameter": 0.5, "about": 0.25}
 _DISCOUNT = 0.45
-"""What a word of the same meaning is worth."""
+"""The weight of a word with the same meaning."""
 _BEGINNING = 0.6
-"""What a longer word is worth that only begins with the one asked for."""
+"""The weight of a longer word that only begins with the one asked for."""
 _SHORTEST_BEGINNING = 3
 
 
@@ -89,7 +89,7 @@ class Index:
         return [self._entries[at] for at, _ in best]
 
     def _scores_of(self, word: str) -> dict[int, float]:
-        """What this word adds to each tool: itself, or the best of what stands for it."""
+        """The score that this word adds to each tool: its own, or the best of its substitutes."""
         found: dict[int, float] = {}
         for spelled, worth in self._stands_for(word):
             rarity = min(self._rarity[spelled], self._rarity.get(word, math.inf))

@@ -51,7 +51,7 @@ class CatalogEntry(Struct, frozen=True):
 
     @property
     def wire(self) -> bytes:
-        """Its definition under the name agents see."""
+        """The definition under the name agents see."""
         return rename(self.tool.wire, self.name)
 
 
@@ -92,7 +92,7 @@ class Spellings(Sequence[str]):
 
 
 Holder = tuple[str, str]
-"""Whose a bare name is: the namespace, and the tool's own name."""
+"""The holder of a bare name: the namespace, and the tool's own name."""
 
 
 class Clash(Struct, frozen=True):

@@ -10,14 +10,16 @@ from msgspec import Struct
 from clawft.catalog.snapshot import CatalogEntry
 
 BYTES_PER_TOKEN = 4
-"""What a definition costs in a model's context, by rule of thumb."""
+"""The cost of a definition in a model's context, by rule of thumb."""
 CALL_TOOL = "weft__call_tool"
 FINDERS = frozenset({"weft__search_tools", CALL_TOOL})
 """The pair, by canonical name."""
 
 
 class SurfaceForm(Enum):
-    """What `--surface` chooses; `auto` searches where all definitions together would not fit."""
+    """The forms of the list that `--surface` chooses from; `auto` searches where all definitions together would not
+    fit.
+    """
 
     FULL = "full"
     SEARCH = "search"
@@ -27,7 +29,7 @@ class SurfaceForm(Enum):
 class Surface(Struct, frozen=True):
     form: SurfaceForm = SurfaceForm.FULL
     tokens: int = 20_000
-    """What all definitions together may cost, for `auto`."""
+    """The most that all definitions together may cost, for `auto`."""
     pinned: tuple[str, ...] = ()
     """Globs of tools that are listed in any case."""
 
@@ -45,7 +47,7 @@ class Surface(Struct, frozen=True):
 
 
 def searched_by(entries: Sequence[CatalogEntry]) -> bool:
-    """Is the pair among them?"""
+    """Whether the pair of search tools is among these entries."""
     return {entry.canonical for entry in entries} >= FINDERS
 
 
@@ -54,7 +56,7 @@ def without_finders(entries: Sequence[CatalogEntry]) -> list[CatalogEntry]:
 
 
 def tokens_of(entry: CatalogEntry) -> int:
-    """What a model reads of it: name, description and input schema. Hosts keep the rest to themselves."""
+    """The tokens that a model reads of it: name, description and input schema. Hosts keep the rest to themselves."""
     said = entry.tool.definition
     return (len(entry.name) + len(said.description.encode()) + len(bytes(said.input_schema))) // BYTES_PER_TOKEN
 

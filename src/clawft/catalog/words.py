@@ -61,7 +61,7 @@ _SAME = (
 
 @lru_cache(maxsize=10_000)
 def term(word: str) -> str:
-    """What a word is looked up by: its stem in small letters; nothing for one that says nothing."""
+    """The stem in small letters that a word is looked up by; empty for a word without meaning."""
     small = word.lower()
     return "" if small in _STOP else stem(small)
 

@@ -107,7 +107,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 
 
 def of(path: str) -> tuple[str, ...]:
-    """Those of one command; of one that has further commands the first of each."""
+    """The examples of one command; of one that has further commands the first of each."""
     return EXAMPLES.get(path) or tuple(_firsts(path)) if path else FIRST
 
 

@@ -1,4 +1,4 @@
-"""What `weft --help` says, and `weft COMMAND --help` where the command has verbs."""
+"""The text of `weft --help`, and of `weft COMMAND --help` where the command has verbs."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ def _print_version() -> int:
 
 
 def _report(failure: Exception, words: Sequence[str]) -> int | None:
-    """What happened and what to do next, on stderr. None for a bug, which keeps its traceback."""
+    """Print the failure and the next step on stderr. None for a bug, which keeps its traceback."""
     from clawft.errors import ClawftError  # only if something went wrong
 
     if isinstance(failure, OSError):

@@ -62,7 +62,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
 
 
 def meant(word: str, command: str = "") -> str:
-    """What to type in place of the word; nothing where it is of no program we know."""
+    """The command in place of the word; empty where the word is of no program we know."""
     return next((told for words, told in _told(command) if word in words), "")
 
 

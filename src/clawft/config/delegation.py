@@ -101,8 +101,8 @@ FOREIGN = frozenset(
     """claude_enabled claude_model max_turns max_tokens claude_flow_enabled claude_flow_server rules
     excluded_tools""".split()
 )
-"""What another program's file may set. Where API keys are kept and sent is left to the user's own files: a file that
-came with a repository must not be able to send them elsewhere.
+"""Keys that another program's file may set. The storage and the receivers of API keys are left to the user's own files:
+a file that came with a repository must not be able to send them elsewhere.
 """
 
 _FIELDS = {name: key for key in DELEGATION if (name := key.name.removeprefix("delegation.")) in FOREIGN}

@@ -196,7 +196,7 @@ def _lenient(told: Mapping[str, Any]) -> ServerEntry:
 
 
 def _rules(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Which tools may be used, by the keys of any program; what one of them forbids stays forbidden."""
+    """The rules for tools, by the keys of any program; a tool that one of them forbids stays forbidden."""
     rules = dict(members(told.get("tools")))
     allow = next((globs for key in ALLOWING if (globs := names_in(told.get(key))) is not None), None)
     deny = [glob for key in DENYING for glob in names_in(told.get(key)) or ()]

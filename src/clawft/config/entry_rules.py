@@ -40,7 +40,7 @@ MAX_WORD_BYTES = 131_071
 
 
 class Mistake(Struct, frozen=True):
-    """What is wrong in an entry, and under which key."""
+    """A mistake in an entry, and the key it is under."""
 
     key: KeyPath
     said: str
@@ -205,7 +205,7 @@ def _wrong_proxy(told: ServerEntry, by_workspace: bool) -> str:
 
 
 def _opens(sandbox: str | SandboxTable) -> str:
-    """What the sandbox of a workspace file opens that it may not: its author may be the one to be held."""
+    """The accesses that a workspace file grants and may not: its author may be the one to be held."""
     if isinstance(sandbox, str):
         return "switch its own sandbox off" if sandbox == "off" else ""
     outside = [

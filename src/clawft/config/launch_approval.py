@@ -92,7 +92,7 @@ def launch_approval(
 
 
 def shown_launch(found: FoundServer, known: Approval | None = None, held: Mapping[str, str] = NOTHING) -> ShownText:
-    """What would be started. `known`: contents of untouched files are taken from this approval."""
+    """The launch that would be started. `known`: contents of untouched files are taken from this approval."""
     spec = found.spec
     sandbox: Any = msgspec.to_builtins(spec.sandbox)
     if spec.command:

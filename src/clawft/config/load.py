@@ -30,7 +30,7 @@ from clawft.store.private_files import open_at_once
 COMMAND_LINE = "command line"
 MAX_FILE_BYTES = 1024 * 1024
 ROOT = 0
-"""May own files of every user, as root can change them anyway."""
+"""The owner of files for every user, as root can change them anyway."""
 
 
 class SourceLine(Struct, frozen=True):

@@ -79,7 +79,7 @@ def servers_folder(home: Path) -> Path:
 
 
 def workspace_files(workspace: Path) -> tuple[Path, Path]:
-    """What a workspace says about servers: our own file, and the one other programs share."""
+    """The files of a workspace that name servers: our own file, and the one other programs share."""
     return workspace / ".clawft" / "mcp.toml", workspace / ".mcp.json"
 
 

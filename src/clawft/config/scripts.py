@@ -66,7 +66,7 @@ def code(command: str, args: Sequence[str], cwd: str, env: Mapping[str, str] = N
 
 
 def _in_all_places(args: Sequence[str], cwd: str, look: Callable[[str], Mapping[str, str]]) -> dict[str, str]:
-    """What is found in the server's own folder, and in folders it enters first."""
+    """The scripts found in the server's own folder, and in folders it enters first."""
     found = dict(look(cwd))
     for place in folders_entered(args, cwd):
         there = {name: path for name, path in look(place).items() if path not in found.values()}

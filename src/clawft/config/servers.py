@@ -204,7 +204,7 @@ def _in_a_line(spec: UpstreamSpec) -> str:
 
 
 def launch_line(spec: UpstreamSpec) -> str:
-    """What would be started or connected to, as one line for the person who approves it."""
+    """The command or address of a server, as one line for the person who approves it."""
     return read_command([spec.command, *spec.args]) if spec.command else read_url(spec.url)
 
 

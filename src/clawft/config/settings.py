@@ -29,7 +29,7 @@ class Settings(Struct, frozen=True):
     resource_limit: int = 8 * 1024 * 1024
     redact: bool = False
     ask: Literal["untrusted", "all"] = "untrusted"
-    """Which servers' tools wait for the person's approval."""
+    """The servers whose tools wait for the person's approval."""
     approval_days: int = 0
     ask_after_untrusted: bool = False
     page_size: int = 2500

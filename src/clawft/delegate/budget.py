@@ -1,4 +1,4 @@
-"""What a task may cost and how it can end. Pure."""
+"""The bounds of a task's cost, and the ways it can end. Pure."""
 
 from __future__ import annotations
 

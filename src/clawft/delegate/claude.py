@@ -30,7 +30,9 @@ if TYPE_CHECKING:  # heavy, and an extra
 VENDOR = "anthropic"
 EXTRA = "claude"
 API_VERSION = "2023-06-01"
-"""What every server of this API knows, the vendor's and others'. We send nothing that a newer one has changed."""
+"""The version that every server of this API knows, the vendor's and others'. We send nothing that a newer one has
+changed.
+"""
 
 Block = dict[str, Any]
 _CACHED = {"cache_control": {"type": "ephemeral"}}

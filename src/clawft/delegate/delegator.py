@@ -36,7 +36,7 @@ _depth: ContextVar[int] = ContextVar("delegation_depth", default=0)
 
 
 class DelegatorHost(Struct, frozen=True):
-    """What the delegator needs of the program it runs in."""
+    """The parts of the program that the delegator needs."""
 
     gateway: GatewayView
     offer_search: Callable[[], None]

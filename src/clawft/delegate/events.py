@@ -1,4 +1,4 @@
-"""What happens during a run, for whoever looks on: a terminal, a program behind a pipe, an MCP client."""
+"""The events of a run, for whoever looks on: a terminal, a program behind a pipe, an MCP client."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class ToolCatalog(Protocol):
 
 
 class GatewayView(Protocol):
-    """What a delegate sees of the gateway: those, and the one way every call takes."""
+    """A delegate's view of the gateway: its tools, and the one path every call takes."""
 
     @property
     def tools(self) -> ToolCatalog: ...
@@ -95,7 +95,7 @@ class DisabledExecutor:
 
 
 class MockAnswer(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a tool is to have said. Without `input` it is the answer to every call of that tool."""
+    """A scripted answer of a tool. Without `input` it is the answer to every call of that tool."""
 
     tool: str
     text: str = ""

@@ -22,7 +22,7 @@ UNREADABLE = "claude-flow's record of the task is too long, or broken, and its s
 
 
 class _Record(Struct, frozen=True):
-    """What it says of a task."""
+    """A record of a task, as claude-flow writes it."""
 
     status: str = ""
     id: str | int | None = field(default=None, name="taskId")
@@ -109,7 +109,7 @@ def _read_beginning(text: str) -> _Record | None:
 
 
 def _first_members(text: str) -> dict[str, object]:
-    """Those of an object that are whole, up to where it was cut off."""
+    """The members of an object that are whole, up to where it was cut off."""
     import json  # only for records that are too long; the one reader here that says how far it got
 
     read, found, at = json.JSONDecoder().raw_decode, dict[str, object](), text.index("{") + 1

@@ -28,7 +28,7 @@ class ApiKey:
         return text.replace(self._secret, HIDDEN) if self._secret else text
 
     def hidden_in_answer(self, text: str) -> str:
-        """What a model says without the key, as it goes on to agents and tools."""
+        """A model's text without the key, as it goes on to agents and tools."""
         return self.hidden_in(text) if len(self._secret) >= SHORTEST_IN_ANSWERS else text
 
 

@@ -73,7 +73,7 @@ def _first_line(entry: CatalogEntry) -> str:
 
 
 def _told(came: ToolResults, say: Say) -> ModelAnswer:
-    """What the call gave, as the answer. One that failed is the end of the task: nobody here tries another way."""
+    """The result of the call as the answer. A failure is the end of the task: nobody here tries another way."""
     text = "\n".join(result.text for result in came.results)
     if any(result.is_error for result in came.results):
         raise ModelFailed(text)

@@ -92,14 +92,14 @@ def compiled(pattern: str) -> Pattern | UnusablePattern:
 
 
 def _read(pattern: str) -> Any:
-    """What Python would only warn of means something else to whoever wrote it: `[[:alpha:]]`, say."""
+    """Read the pattern. A warning of Python is an error here, as its author meant something else: `[[:alpha:]]`."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", FutureWarning)
         return _parser.parse(pattern)
 
 
 class _NoForm(Exception):
-    """This pattern cannot be run in linear time."""
+    """Raised for a pattern that cannot be run in linear time."""
 
 
 class _Building:

@@ -1,4 +1,4 @@
-"""Who gets a task: the first rule whose pattern is found, and for `auto` how hard the task looks. Pure."""
+"""Chooses the delegate of a task: by the first rule whose pattern is found; for `auto` by how hard it looks. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _key_words = [re.compile(rf"\b{stem}\w*", re.IGNORECASE) for stem in _KEY_WORDS]
 
 
 class Decision(Struct, frozen=True):
-    """Who it is, and why: `rule` counts from 1, 0 if none matched."""
+    """The chosen target, and the reason: `rule` counts from 1, 0 if none matched."""
 
     target: Target
     reason: str

@@ -137,7 +137,7 @@ class _Reader:
             self._heard.say(text)
 
     def _output(self) -> str:
-        """What it printed, then its error, so that the error is kept if there is too much."""
+        """The printed output, then the error, so that the error is kept if there is too much."""
         printed = self._printed.all().strip("\n") if self._ending == "failed" else ""
         return f"{printed}\n{self._complaint.all()}".strip("\n")[-MAX_OUTPUT_CHARS:]
 

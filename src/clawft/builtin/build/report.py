@@ -1,4 +1,4 @@
-"""What a builder reported, in one form for all: findings with their places, tests with their outcomes."""
+"""The report of a builder, in one form for all: findings with their places, tests with their outcomes."""
 
 from typing import Literal
 
@@ -79,7 +79,7 @@ class Tests(Struct, frozen=True, omit_defaults=True):
 
 
 class BuildReport(Struct, frozen=True):
-    """What a parser found. `tests` is None if none were run."""
+    """The findings of a parser. `tests` is None if none were run."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
     tests: tuple[Case, ...] | None = None

@@ -31,7 +31,7 @@ _WORD = r"^[^\u0000]*$"
 
 
 class DeclaredTask(Struct, frozen=True):
-    """What a task says. `target` is the make target, the npm script or cargo's subcommand."""
+    """The declaration of a task. `target` is the make target, the npm script or cargo's subcommand."""
 
     runner: str
     kind: TaskKind = "run"

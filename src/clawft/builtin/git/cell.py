@@ -38,7 +38,7 @@ SSH, HTTPS = "ssh", "https"
 
 
 class CellSurroundings(Struct, frozen=True):
-    """What all cells of one call need; looked up once."""
+    """The surroundings that all cells of one call need; looked up once."""
 
     around: FoldersAround
     named: tuple[str, ...] = ()

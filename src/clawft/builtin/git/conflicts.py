@@ -39,7 +39,7 @@ class Conflict(Struct, frozen=True, omit_defaults=True):
 class ConflictsResult(Struct, frozen=True, omit_defaults=True):
     result: list[Conflict]
     state: str | None = None
-    """What is under way: merge, rebase, cherry-pick, revert or nothing."""
+    """The operation under way: merge, rebase, cherry-pick, revert or nothing."""
     next_cursor: NextCursor = None
 
     def text(self) -> str:

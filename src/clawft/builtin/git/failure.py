@@ -12,7 +12,7 @@ from clawft.errors import ExecutionFailed
 
 
 class KnownFailure(Struct, frozen=True):
-    """What happened if git's message matches `pattern`. `{0}` in the message is the first group."""
+    """The meaning of a message of git that matches `pattern`. `{0}` in the message is the first group."""
 
     pattern: str
     message: str

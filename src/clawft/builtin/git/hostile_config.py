@@ -17,7 +17,7 @@ OWN_SCOPES = ("local", "worktree")
 
 
 class GitWork(Flag):
-    """What a tool is about to do, besides looking at the repository."""
+    """The work a tool is about to do, besides looking at the repository."""
 
     LOOK = 0
     NETWORK = auto()

@@ -21,7 +21,7 @@ from clawft.store.home import home
 from clawft.store.private_files import open_plain, private_dir
 
 Part = Literal["files", "remotes"]
-"""What is locked: index, work tree and branches; or what is known of remotes, which may take minutes.
+"""The part that is locked: index, work tree and branches; or the state of remotes, which may take minutes.
 
 A call that needs both locks the remotes first.
 """

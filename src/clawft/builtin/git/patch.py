@@ -46,7 +46,7 @@ class FileDiff(Struct):
 
 
 class DiffSlice(Struct, frozen=True):
-    """Which part of all pieces of hunks is wanted; without `context`, of files only."""
+    """The wanted part of all pieces of hunks; without `context`, of files only."""
 
     context: int | None
     skip: int

@@ -18,7 +18,7 @@ Listen = Callable[[bytes], None]
 
 
 class RunPurpose(Struct, frozen=True):
-    """What one run of git is for."""
+    """The purpose of one run of git."""
 
     trusted: bool
     write: bool = False

@@ -85,7 +85,7 @@ class GitSettings(Struct, frozen=True):
     local: bool = True
     """Whether repositories inside the workspace may be cloned and fetched from."""
     granted: tuple[str, ...] = ()
-    """What may be done without asking: `push`, `force`."""
+    """The actions that may be done without asking: `push`, `force`."""
     variables: tuple[str, ...] = ()
     """Environment variables for git in trusted repositories besides those of the manifest, such as SSH_AUTH_SOCK."""
     sandbox: str = "auto"

@@ -25,7 +25,7 @@ PROBE = 8000
 class ShowResult(Struct, frozen=True, omit_defaults=True):
     commit: LogEntry
     result: list[DiffEntry] = []
-    """What the commit changed, compared with its first parent."""
+    """The changes of the commit, compared with its first parent."""
     content: str | None = None
     """The content of the file that was asked for."""
     files: int = 0

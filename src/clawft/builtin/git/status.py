@@ -23,7 +23,7 @@ class StatusEntry(Struct, frozen=True, omit_defaults=True):
     status: str
     """One or two words: untracked, added, modified, deleted, renamed, typechange, conflicted."""
     staged: str = ""
-    """Which part of it is staged for the next commit."""
+    """The part of it that is staged for the next commit."""
     old_path: str | None = None
 
 

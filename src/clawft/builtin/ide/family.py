@@ -1,4 +1,4 @@
-"""What the tools of the family share: finding the editor, deadlines, and members of results."""
+"""The common parts of the family's tools: finding the editor, deadlines, and members of results."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -52,7 +52,7 @@ MAYBE_MADE = "the change may have been made all the same, or may still be: read 
 
 
 class IdeAnswer(Struct, frozen=True, kw_only=True):
-    """Who answered, and about which text."""
+    """An answer with the editor that gave it, and the text it is about."""
 
     backend: str
     window: str
@@ -130,7 +130,7 @@ class Ide:
         return paths.shown(path, self.hub.workspace)
 
     async def inside(self, found: Sequence[Found]) -> list[Found]:
-        """Those results of an editor that are in files the agent may see."""
+        """The results of an editor that are in files the agent may see."""
         files = {each.file_path for each in found if each.file_path}
         known = await asyncio.to_thread(paths.beneath, self.hub.roots(), files)
         return [each for each in found if not each.file_path or each.file_path in known]

@@ -109,7 +109,7 @@ class OpenEditor(Struct, frozen=True, omit_defaults=True):
 
 
 class Selection(Struct, frozen=True, omit_defaults=True):
-    """What the person has selected. Nothing is open if `path` is missing."""
+    """The person's selection. Nothing is open if `path` is missing."""
 
     path: str | None = None
     range: Range | None = None
@@ -137,7 +137,9 @@ class Window(Struct, frozen=True, omit_defaults=True):
     sandbox: str = ""
     """The sandbox of the language servers we started."""
     gaps: list[str] = []
-    """What the last answer about all files may lack, and why: a language server that is not installed, say."""
+    """The gaps that the last answer about all files may have, with the reasons: a language server that is not
+    installed, say.
+    """
 
 
 SYMBOL_KINDS = (

@@ -67,7 +67,7 @@ def _is_above(root: Path, path: str) -> bool:
 
 
 def beneath(roots: Sequence[Path], files: Iterable[str]) -> set[str]:
-    """Those of an editor's files that are really beneath the roots: it may have followed a link out of them."""
+    """The files of an editor that are really beneath the roots: it may have followed a link out of them."""
     real = [os.path.realpath(root) for root in roots]
     return {file for file in files if any(Path(os.path.realpath(file)).is_relative_to(root) for root in real)}
 

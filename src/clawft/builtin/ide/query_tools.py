@@ -34,7 +34,7 @@ class WideAnswer(IdeAnswer, frozen=True, kw_only=True):
     """About the whole workspace, whose languages may have several servers."""
 
     gaps: list[str] = msgspec.field(default_factory=list[str])
-    """What it may lack, and why: a language server that is not installed, say."""
+    """The gaps in the answer, with the reasons: a language server that is not installed, say."""
 
     def told_gaps(self) -> str:
         return f"\n(not everything: {'; '.join(self.gaps)})" if self.gaps else ""

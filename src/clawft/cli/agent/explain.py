@@ -1,4 +1,4 @@
-"""Who would get a task, and why; nothing is run."""
+"""Shows the delegate that would get a task, and the reason; nothing is run."""
 
 from __future__ import annotations
 

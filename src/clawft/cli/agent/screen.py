@@ -1,4 +1,4 @@
-"""What a run looks like: at a terminal, in a pipe, or as JSON for a program."""
+"""Shows a run: at a terminal, in a pipe, or as JSON for a program."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class CallsInOrder:
         self._made: dict[str, CallEnded | None] = {}
 
     def take(self, event: CallStarted | CallEnded) -> list[CallEnded]:
-        """Those that can be told now."""
+        """The calls that can be reported now."""
         if isinstance(event, CallEnded) and event.use.id not in self._made:
             return [event]
         self._made[event.use.id] = event if isinstance(event, CallEnded) else None
         return self._without(takewhile(_has_ended, self._made.values()))
 
     def rest(self) -> list[CallEnded]:
-        """Those that ended although one before them did not."""
+        """The calls that ended although one before them did not."""
         return self._without(filter(_has_ended, self._made.values()))
 
     def _without(self, calls: Iterable[CallEnded | None]) -> list[CallEnded]:
@@ -89,7 +89,7 @@ class TextScreen:
         self._running = False
         """Whether stderr shows what runs."""
         self._held: list[RunEvent] | None = None
-        """What has happened while somebody was asked."""
+        """The events that came while somebody was asked."""
 
     def pause(self) -> None:
         self._end_line()
@@ -198,7 +198,7 @@ def summary(outcome: Outcome) -> str:
 
 
 class _OutputAlone:
-    """What it prints is no part of the talk at the terminal."""
+    """A screen whose output is no part of the talk at the terminal."""
 
     def pause(self) -> None:
         pass

@@ -79,7 +79,7 @@ def _about(app: App, options: Options, decision: Decision) -> dict[str, Any]:
 
 
 def _both(screen: RunScreen, transcript: Transcript) -> Tell:
-    """What ends is kept before it is shown: nobody may be left to show it to."""
+    """Keeps each event before it is shown: nobody may be left to show it to."""
 
     def both(event: RunEvent) -> None:
         if isinstance(event, Outcome):

@@ -19,7 +19,9 @@ from clawft.upstream.offer.list_reading import read_tools
 
 
 def offered(servers: Sequence[str], options: Options) -> dict[str, OfferedTools]:
-    """What these servers offer now, for which they are started; what it offered last for one that cannot run here."""
+    """The present offer of these servers, for which they are started; the last known offer for one that cannot run
+    here.
+    """
 
     async def work(app: App) -> dict[str, OfferedTools]:
         known = [name for name in servers if app.files.name_any and name in app.servers.wanted]

@@ -11,7 +11,7 @@ from clawft.policy.approval import ANYONE, Approval, is_live
 
 MOMENTS, MINUTE, DAY = ("GRANTED", "EXPIRES"), len("2026-07-28T12:00"), len("2026-07-28")
 LAUNCH = "(launch)"
-"""What stands for a tool where the approval is about starting the server."""
+"""The name in place of a tool where the approval is about starting the server."""
 
 
 def described(each: Approval, now: float, changed: Container[tuple[str, str]] = ()) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def table(rows: Sequence[Mapping[str, Any]], head: Sequence[str]) -> tuple[Seque
 
 
 def cells_of(row: Mapping[str, Any], head: Sequence[str]) -> list[str]:
-    """What stands in a table below this head. At a terminal a moment is a day, so that names of tools have room."""
+    """The cells below this head. At a terminal a moment is a day, so that names of tools have room."""
     texts = {key: str(row[key.lower().replace(" ", "_")]) for key in head}
     shown = DAY if width() else MINUTE
     return [one_line(text[:shown].replace("T", " ") if key in MOMENTS else text) for key, text in texts.items()]

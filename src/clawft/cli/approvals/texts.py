@@ -1,4 +1,4 @@
-"""What was approved, member by member, as text."""
+"""An approved definition as text, member by member."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ABSENT = "(not there)"
 
 
 def fields(each: Approval) -> list[tuple[str, str]]:
-    """What was approved, member by member."""
+    """The approved text, member by member."""
     return [(name, "\n".join(lines(value))) for name, value in approved_text(each).items() if name != "name"]
 
 

@@ -1,4 +1,4 @@
-"""Which calls of the audit somebody looks for. Pure."""
+"""Searches the audit for calls. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class AuditSearch(Struct, frozen=True):
     errors: bool = False
 
     def among(self, newest_first: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-        """Those that fit. Where time matters, no line is looked at that is much too old."""
+        """The calls that fit. Where time matters, no line is looked at that is much too old."""
         for line in newest_first:
             if self.since is not None and _happened(line, self.since) < self.since - LATE_SECONDS:
                 return

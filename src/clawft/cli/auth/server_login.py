@@ -43,7 +43,7 @@ def _client(told: Options, vault: Vault) -> OAuthClient | None:
 
 
 async def _challenge(spec: UpstreamSpec) -> str:
-    """What the server says to somebody who is not logged in."""
+    """The challenge that the server sends to somebody who is not logged in."""
     session = Session(HttpLink(spec.url, resolve_all(spec.headers)), _Deaf())
     try:
         await session.connect()

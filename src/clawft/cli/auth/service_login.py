@@ -48,7 +48,7 @@ async def _flow(told: Options, vault: Vault, interactive_logins: InteractiveLogi
 
 
 def _lacking(told: Options) -> LoginFailed:
-    """What a login at a service needs, by how much of it is known."""
+    """The missing parts of a login at a service, by how much of it is known."""
     client = f"register one there, and write weft auth login {told.name} {_place(told)}--client-id ID"
     if told.name in PRESETS or _place(told):
         return LoginFailed(f"{told.name} gives logins to registered clients, and none was named", hint=client)

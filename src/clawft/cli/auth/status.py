@@ -51,7 +51,7 @@ def _rows_of(kind: str, where: Vault, name: str, now: float) -> list[Row]:
 
 
 def _row(kind: str, name: str, login: Login, now: float) -> Row:
-    """What a server said of itself may repeat a token, and the address of one may hold a secret."""
+    """A row without secrets: a server's own words may repeat a token, and its address may hold one."""
     expires = login.tokens.expires_at
     return {
         "name": name,

@@ -13,7 +13,9 @@ Schema = Mapping[str, Any]
 
 
 def argument_words(schema: Schema, given: Sequence[str], begun: str) -> Iterator[str]:
-    """What may stand in place of the word that was begun: an argument that is not given yet, or a value of one."""
+    """The words that may stand in place of the one that was begun: an argument that is not given yet, or a value of
+    one.
+    """
     properties = _mapping(schema.get("properties"))
     key, equals, _ = begun.partition("=")
     if equals:
@@ -27,7 +29,7 @@ def argument_words(schema: Schema, given: Sequence[str], begun: str) -> Iterator
 
 
 def _values(expected: Schema, schema: Schema, *, as_json: bool) -> Iterator[str]:
-    """Those of an enum, or true and false."""
+    """The values of an enum, or true and false."""
     expected = resolved(expected, schema)
     for branch in (*_list(expected.get("anyOf")), *_list(expected.get("oneOf"))):
         yield from _values(_mapping(branch), schema, as_json=as_json)

@@ -1,4 +1,4 @@
-"""What there is to name on a command line: built in, or remembered from when a server listed it last."""
+"""The names for a command line: built in, or remembered from when a server listed them last."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EMPTY: Schema = {}
 
 
 def asked(options: Options, ask: Callable[[KnownOffer], Iterable[str]]) -> Iterable[str]:
-    """What is answered by whoever knows the tools, prompts and resources of these options."""
+    """The words that the gateway of these options offers, which knows the tools, prompts and resources."""
 
     async def work(app: App) -> list[str]:
         return [*ask(KnownOffer(app))]

@@ -24,7 +24,7 @@ class CommandNode(Struct, frozen=True):
     free: tuple[str, ...] = ()
     """Options that take what nobody can list; it may be a file."""
     leaf: bool = False
-    """Its words are arguments: more of them may follow."""
+    """Whether its words are arguments: more of them may follow."""
 
 
 def nodes() -> Iterator[CommandNode]:
@@ -101,7 +101,7 @@ def _bash_case(node: CommandNode) -> str:
 
 
 def _all_free() -> list[str]:
-    """Those that are it wherever they are; a folder is completed as one."""
+    """The options that take a free value in every command; a folder is completed as one."""
     known = [(option, option in node.free) for node in nodes() for option, _ in node.options]
     flags = {option for option, is_free in known if not is_free}
     return sorted({option for option, is_free in known if is_free} - flags - ASKING - {"--workspace"})

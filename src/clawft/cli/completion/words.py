@@ -1,5 +1,5 @@
-"""What Tab offers in place of the last word: what is known without starting anything, and what no shell can take for
-something else.
+"""The words that Tab offers in place of the last word: those known without starting anything, and those no shell can
+take for something else.
 
 The completion scripts ask `weft completion -- WORD…` with all words up to the cursor, and get one a line.
 """
@@ -24,16 +24,16 @@ _HARMLESS = re.compile(r"[A-Za-z0-9_./:%@+,=][A-Za-z0-9_./:%@+,=-]*")
 
 
 class TypedLine(Struct):
-    """What stands before the word."""
+    """The words before the one that is completed."""
 
     words: list[str]
     """Behind the command, without options."""
     options: Options
-    """Those that say which tools and servers there are."""
+    """The options that select tools and servers."""
 
 
 def offered(words: Sequence[str]) -> Iterator[str]:
-    """Those that begin like the last word."""
+    """The offered words that begin like the last word."""
     *before, begun = words
     path = " ".join(before[:2])
     offers = VALUES.get(path, {}).get(before[-1]) if before else None
@@ -124,7 +124,7 @@ def _server_and_tools(line: TypedLine, begun: str) -> Iterable[str]:
 
 
 def _approved(line: TypedLine, begun: str) -> Iterable[str]:
-    """What may be taken back or compared is in the book."""
+    """The approvals in the book, which can be revoked or compared."""
     from clawft.cli.approvals.book import book  # only for those words
 
     if not line.words:

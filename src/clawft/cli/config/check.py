@@ -63,6 +63,6 @@ def _servers_in_files(told: Settings) -> Servers:
 
 
 def _unread(home: Path) -> list[tuple[str, str]]:
-    """What somebody has put where servers are looked for, and is passed by."""
+    """Files that somebody has put where servers are looked for, and that are passed by."""
     other = "files there are TOML; JSON of other programs: weft servers import, or --mcp-config FILE"
     return [(f"{path} is not read", other) for path in stray_files(home)]

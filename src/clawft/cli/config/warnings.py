@@ -1,4 +1,4 @@
-"""What is wrong with a server that starts all the same."""
+"""Warnings about servers that start all the same."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_FOLDER = "make it, or correct cwd: the server cannot start without it"
 
 
 def warnings_of(found: FoundServer) -> list[tuple[str, str]]:
-    """What is wrong with a server that starts all the same, and what to write instead."""
+    """The warnings about a server that starts all the same, each with the correction."""
     twice = named_twice(found)
     where = f"{found.origin}: {found.spec.name}"
     clear = told_in_clear(found.spec, found.spec.name)
@@ -34,7 +34,7 @@ def warnings_of(found: FoundServer) -> list[tuple[str, str]]:
 
 
 def missing_program(found: FoundServer) -> tuple[str, str] | None:
-    """What it is to start and is not there, and what to write instead. It may be installed later."""
+    """The warning about a missing program, with the correction. The program may be installed later."""
     spec = found.spec
     if not (spec.enabled and spec.command) or shutil.which(spec.command):
         return None

@@ -1,4 +1,4 @@
-"""What `weft doctor` looks at where the configuration can be loaded: tools, delegates, servers, one function per area.
+"""The checks of `weft doctor` that need the configuration: tools, delegates, servers, one function per area.
 
 Nothing is started and nothing is called, whatever is found.
 """
@@ -41,7 +41,7 @@ def _is_shortened(entry: CatalogEntry) -> bool:
 
 
 def delegation(app: App) -> Iterator[DoctorFinding]:
-    """Which targets could take a task now. Servers are not started here, so claude-flow is left to `servers`."""
+    """The targets that could take a task now. Servers are not started here, so claude-flow is left to `servers`."""
     told = app.settings.delegation
     if not told.is_on:
         return
@@ -88,7 +88,7 @@ def providers(app: App) -> Iterator[DoctorFinding]:
 
 
 def servers(app: App) -> Iterator[DoctorFinding]:
-    """What the files say; nothing is started."""
+    """Findings in the files about servers; nothing is started."""
     if app.files.name_any:
         from clawft.cli.doctor.server_checks import servers  # only where there are servers
 

@@ -1,4 +1,4 @@
-"""What `weft doctor` looks at on this machine: programs, folders and files, one function per area.
+"""The checks of `weft doctor` on this machine: programs, folders and files, one function per area.
 
 Nothing is changed, whatever is found. What needs a whole gateway to be looked at is in `app_checks`.
 """
@@ -33,7 +33,7 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 NO_LISTS = "lists of hosts are not kept: servers with one, git and cargo reach every host"
 NOT_HELD = f"files are held; {NO_LISTS}; sockets of other programs can be reached"
-"""What Landlock alone does not restrict."""
+"""The accesses that Landlock alone does not restrict."""
 NOT_BOUNDED = "what one takes of memory, disk and processor in all its processes is not bounded"
 NOT_INSTALLED = "bubblewrap is not installed"
 INSTALL_BUBBLEWRAP = "apt-get install bubblewrap, or your system's way"
@@ -80,7 +80,7 @@ def sandbox(folder: Path) -> Iterator[DoctorFinding]:
 
 
 def sandbox_with(found: Means) -> DoctorFinding:
-    """What the sandbox can restrict on this machine, and what it cannot although a server may ask for it."""
+    """The sandbox's abilities on this machine, and the gaps that a server may ask for all the same."""
     if found.level == "none":
         lost = "servers, git, cargo and commands run as you do, whatever their sandbox says"
         return warn("sandbox", f"none: {lost}; {found.reason}", 'sandbox = "require" starts nothing without one')

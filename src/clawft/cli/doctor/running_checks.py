@@ -1,4 +1,4 @@
-"""What `weft doctor` asks a running weft: whether its servers are up."""
+"""The checks of `weft doctor` on a running weft: whether its servers are up."""
 
 from __future__ import annotations
 

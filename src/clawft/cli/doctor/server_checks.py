@@ -1,4 +1,4 @@
-"""What `weft doctor` looks at where files name servers. Nothing is started."""
+"""The checks of `weft doctor` where files name servers. Nothing is started."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from clawft.wire.secrets import mask_url
 
 
 def servers(app: App) -> Iterator[DoctorFinding]:
-    """What the files say; nothing is started."""
+    """Findings in the files about servers; nothing is started."""
     known = app.servers
     for name, refused in known.refused.items():
         if refused.own:

@@ -1,4 +1,4 @@
-"""What to type for each client, so that it finds the gateway."""
+"""The commands that let each client find the gateway."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def from_here(url: str) -> tuple[str, bool]:
 
 
 def connect_lines(url: str, token: str | None, file: Path | None = None) -> Mapping[str, str]:
-    """What to type for each client, ready to paste into a shell, or into the file that is named.
+    """The commands for each client, ready to paste into a shell, or into the file that is named.
 
     `file`: what has the token, and is named in its place, because a log is read by others as well.
     """

@@ -1,4 +1,4 @@
-"""What is typed. Wrong usage is an error as any other and names what was meant.
+"""Reads the command line. Wrong usage is an error as any other and names the option or command that was meant.
 
 | what | where |
 |---|---|
@@ -29,7 +29,7 @@ SURFACES = ("full", "search", "auto")
 FORMS = ("plain", "mcp", "claude", "bare")
 
 Argument = tuple[tuple[str, ...], Mapping[str, Any]]
-"""What `add_argument` was told: names, and the rest by keyword."""
+"""The arguments of `add_argument`: names, and the rest by keyword."""
 
 _PLAIN_DETAILS = frozenset("action choices default help metavar type".split())
 _PLAIN_ACTIONS = ("store", "store_true", "append")
@@ -137,7 +137,7 @@ def unknown(kind: str, word: str, known: Iterable[str], help_line: str) -> Wrong
 
 
 def wrong_value(told: str) -> Exception:
-    """What reads the value of an option raises this, in words that follow the name of the option."""
+    """The error for a bad value of an option, in words that follow the name of the option."""
     from argparse import ArgumentTypeError  # only to complain
 
     return ArgumentTypeError(told)

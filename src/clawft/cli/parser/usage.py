@@ -78,7 +78,7 @@ class UsageParser(argparse.ArgumentParser):
         }
 
     def free_options(self) -> list[str]:
-        """Those that take a value of one's own: a file, a name, a number."""
+        """The options that take a value of one's own: a file, a name, a number."""
         return [
             option
             for option in self.known_options()

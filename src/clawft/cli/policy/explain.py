@@ -84,7 +84,7 @@ async def explain(app: App, options: Options) -> Explanation:
 
 
 def permission(names: Sequence[str], grant: Grant) -> list[RuleVerdict]:
-    """Which glob lets the caller see this tool, and which hides it."""
+    """The glob that lets the caller see this tool, and the one that hides it."""
     allowing = next((glob for glob in grant.allow if any_matches(names, (glob,))), None)
     denying = next((glob for glob in grant.deny if hides((glob,), names)), None)
     at = "permission"
@@ -100,7 +100,9 @@ def permission(names: Sequence[str], grant: Grant) -> list[RuleVerdict]:
 
 
 def _after_exposure(app: App, entry: CatalogEntry) -> list[RuleVerdict]:
-    """This call stands alone: what a conversation has read before is known to that conversation only."""
+    """The verdict of the exposure rule for a call that stands alone: the texts read in a conversation are known to that
+    conversation only.
+    """
     if not app.settings.ask_after_untrusted or not can_do_harm(entry.tool, entry.origin):
         return []
     later = Allow(AFTER_STRANGERS, "asks in a conversation that has read what an untrusted server or the web brought")

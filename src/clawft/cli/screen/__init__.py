@@ -1,4 +1,4 @@
-"""What commands print: text, JSON and tables, for a person at a terminal or a program behind a pipe.
+"""Prints text, JSON and tables, for a person at a terminal or a program behind a pipe.
 
 | what | where |
 |---|---|

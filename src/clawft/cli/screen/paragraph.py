@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from clawft.cli.screen.table import cells
 
 _TYPED_OR_WORD = re.compile(r"^ *(?:hint: )?weft .*|(?<=:) weft [^;,()]*| *`[^`]*`\S*| *\(weft [^()]*\)\S*| *[^ ]+| +$")
-"""What is to be typed, or a word, with the blanks before it."""
+"""A command to be typed, or a word, with the blanks before it."""
 
 _INSIDE = r"(?<=[^\s:])\n(?=[\w(`'\"])(?!\d+[.)] )"
 

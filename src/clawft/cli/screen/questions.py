@@ -34,7 +34,7 @@ def way_back(what: str, caller: Caller, *, quiet: bool) -> tuple[Caller, Waiting
 
 
 class Pausing(Protocol):
-    """What writes to the terminal, and has to pause during a question."""
+    """Output to the terminal that has to pause during a question."""
 
     def pause(self) -> None: ...
 
@@ -127,7 +127,7 @@ def _forget_what_was_typed() -> None:
 
 
 async def typed_line() -> str:
-    """What the person types; the loop turns meanwhile, so that Ctrl-C ends us."""
+    """The line that the person types; the loop turns meanwhile, so that Ctrl-C ends us."""
     while not select.select([sys.stdin], [], [], 0)[0]:  # noqa: ASYNC110 - a terminal has no event on every system
         await asyncio.sleep(TICK_SECONDS)
     return sys.stdin.readline()

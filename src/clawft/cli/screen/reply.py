@@ -1,4 +1,4 @@
-"""What a tool gave back, shown to a person; and the one line on stderr that says a call is still running."""
+"""The result of a tool, shown to a person; and the one line on stderr that says a call is still running."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUIET_SECONDS = 1.0
 """A faster call shows no progress line."""
 TICK_SECONDS = 0.2
 PROGRESS_WANTED = b'{"progressToken":"weft"}'
-"""What a request says whose progress is to be told. Servers that tell it have more time for their answer."""
+"""The member of a request that asks for progress. Servers that report it have more time for their answer."""
 
 T = TypeVar("T")
 

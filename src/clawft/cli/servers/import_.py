@@ -44,7 +44,7 @@ def candidates(options: Options) -> Iterator[Candidate]:
 
 
 def planned(found: Iterator[Candidate], home: Path, *, force: bool) -> Iterator[tuple[str, Candidate]]:
-    """What will happen to each: `new`, `replace`, `exists`, `double` or `refused`."""
+    """The step for each candidate: `new`, `replace`, `exists`, `double` or `refused`."""
     taken: set[str] = set()
     for each in found:
         if each.spec is None:

@@ -103,7 +103,7 @@ async def _proposal(app: App, spec: UpstreamSpec, calls: Calls) -> Proposal:
 
 
 def _nothing_to_open(spec: UpstreamSpec, proposal: Proposal, failed: NotConnected) -> NotConnected:
-    """Its reason, once everything that may be opened is: to learn once more would teach nothing."""
+    """The failure's own reason, once everything that may be opened is: to learn once more would teach nothing."""
     for note in proposal.notes:
         tell(f"note: {note}")
     return NotConnected(failed.message, hint=debugging(spec))
@@ -126,7 +126,7 @@ async def _watch_once(
 
 
 async def _use(pool: Pool, name: str, calls: Calls) -> None:
-    """What a call says does not matter here, only what the server touches for it."""
+    """Call the tools of the server. Their results do not matter here, only the places the server touches."""
     provider = ServerProvider(pool.find(name)) if calls else None
     for tool, arguments in calls:
         if provider is not None:
@@ -144,7 +144,9 @@ async def _error_of(provider: ServerProvider, tool: str, arguments: dict[str, An
 
 
 def make_folders(proposal: Proposal) -> None:
-    """What is not there cannot be opened to anybody. One that cannot be made stays away, and the server says so."""
+    """Make the missing folders, as only existing ones can be opened. One that cannot be made stays away, and the server
+    says so.
+    """
     for folder in proposal.folders:
         with suppress(OSError):
             os.makedirs(folder, mode=PRIVATE, exist_ok=True)

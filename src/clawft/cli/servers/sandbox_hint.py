@@ -1,4 +1,4 @@
-"""Is it the sandbox that keeps a server from its work? A guess by what the server says, and what to do then. Pure."""
+"""Guesses whether the sandbox keeps a server from its work, by the server's own words, and gives advice. Pure."""
 
 from __future__ import annotations
 

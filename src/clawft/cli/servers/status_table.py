@@ -72,7 +72,7 @@ def _faults(row: ServerRow) -> str:
 
 
 def _weakness(row: ServerRow) -> str:
-    """What its sandbox leaves open that it should not."""
+    """The gaps of its sandbox that should not be there."""
     told = str(row.sandbox or "")
     return f"sandbox: {told}" if "(" in told.removeprefix("landlock(") else ""
 

@@ -20,7 +20,7 @@ from clawft.upstream.cells import Cells
 from clawft.upstream.spec import UpstreamSpec
 
 MAX_NOTES_BYTES = 256 * 1024 * 1024
-"""What is read of the notes; a run that fills more says the same over and over."""
+"""The most that is read of the notes; a run that fills more repeats itself."""
 
 
 class WatchedCell(Cell, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ class WatchedCell(Cell, frozen=True, kw_only=True):
         own_pipes: bool = False,
         pinned: Sequence[PinnedFile] = (),
     ) -> CellStart:
-        """Its pipes are not its own: strace has them as well."""
+        """Start the command in the cell. Its pipes are not its own: strace has them as well."""
         how = Cell.start(self, argv, cwd, env, pinned=pinned)
         watching = (*self.means.leash, self.strace, *OPTIONS, "-o", self.notes)
         return msgspec.structs.replace(how, argv=(*watching, *how.argv))
@@ -66,7 +66,7 @@ class WatchingCells(Cells):
         return WatchedCell(bounds, plain.means, plain.memory, strace=self._strace, notes=notes)
 
     def learned(self) -> Proposal:
-        """What the notes of all its starts say. Reads long files."""
+        """The proposal from the notes of all its starts. Reads long files."""
         if self.found is None:
             raise WrongUsage("it was never started", hint="only a server that is a program can be watched")
         command, cwd, around = self.found
@@ -79,7 +79,7 @@ class WatchingCells(Cells):
 
 
 def as_spelled_here(seen: ObservedRun, folders: Collection[str]) -> ObservedRun:
-    """What was seen, with paths in these folders spelled as they are: a home that is a link has two names."""
+    """The observed paths, spelled as these folders are: a home that is a link has two names."""
 
     @cache
     def real(path: str) -> str:

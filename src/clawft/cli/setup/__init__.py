@@ -1,4 +1,4 @@
-"""What a command needs before it can work: settings, servers and an app, as its options say.
+"""Prepares a command: settings, servers and an app, as its options say.
 
 | what | where |
 |---|---|

@@ -1,4 +1,4 @@
-"""What we log, as a person may see it."""
+"""Our log, as a person may see it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_LOGGED_CHARS = 2_000
 
 
 class _Concealing(logging.Formatter):
-    """What we log names no secret, steers no terminal and is one line, whoever said it. A traceback is ours."""
+    """Conceals secrets in the log, and writes each record as one line that steers no terminal. A traceback is ours."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is the library's
         return one_line(conceal(super().formatMessage(record))[:MAX_LOGGED_CHARS])

@@ -48,11 +48,11 @@ class Trace:
         self._say(upstream.spec.name, f"offers {found}")
 
     def listener(self, name: str) -> Callable[[bytes], None]:
-        """Who hears what this server writes to stderr."""
+        """The listener for this server's stderr."""
         return lambda data: self._heard(name, data)
 
     def _heard(self, name: str, data: bytes) -> None:
-        """What a child wrote to stderr, by whole lines."""
+        """Log the whole lines that a child wrote to stderr."""
         *lines, rest = (self._stderr.get(name, b"") + data).split(b"\n")
         self._stderr[name] = rest[-MAX_LINE:]
         for line in lines:

@@ -64,7 +64,7 @@ def _lacks(tool: str, missing: Sequence[str]) -> str:
 
 
 def _refused(entry: CatalogEntry | None, error: JsonRpcFailure) -> Reply:
-    """What a server refused, as a result that says so, whatever form the server chose."""
+    """The error answer of a server, as a result that is marked as an error."""
     from clawft.provider.server.call.refusal import in_words  # only where a server refused
 
     return Reply.error(in_words(entry.origin.server if entry is not None else "", error))

@@ -48,7 +48,7 @@ def _summary(entry: CatalogEntry) -> dict[str, Any]:
 
 
 def _kind(entry: CatalogEntry) -> str:
-    """What a server that is not trusted says of its tools is only its word."""
+    """The kind of the tool by its hints; an untrusted server's hints are only its word."""
     return ", ".join((flags(entry.tool.annotations)[0], *(() if entry.origin.trusted else ("untrusted",))))
 
 

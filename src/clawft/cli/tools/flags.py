@@ -1,4 +1,4 @@
-"""What a tool says of itself, in words."""
+"""The hints of a tool about itself, in words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from clawft.model import Annotations
 
 
 def flags(hints: Annotations) -> list[str]:
-    """What the tool says of itself, in words, the most important first."""
+    """The hints of the tool about itself, in words, the most important first."""
     if hints.read_only_hint:
         told = ["read-only"]
     else:

@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class NotServed(Exception):
-    """We do not support this request of the server."""
+    """A request of the server that we do not support."""
 
 
 class _Error(Struct):

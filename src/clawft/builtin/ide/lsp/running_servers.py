@@ -36,7 +36,7 @@ class LspServers:
         self._seen: dict[str, watch.FileStamps] = {}
         self._looked: dict[str, float] = {}
         self.gaps: list[str] = []
-        """What the last answer about all files may lack, and why."""
+        """The gaps that the last answer about all files may have, with the reasons."""
 
     def __iter__(self) -> Iterator[LspServer]:
         """The running servers, by name."""

@@ -59,7 +59,7 @@ class LspServer:
 
     @property
     def known(self) -> KnownDiagnostics:
-        """Its diagnostics of files."""
+        """The server's diagnostics of files."""
         return self._settling.known
 
     @property

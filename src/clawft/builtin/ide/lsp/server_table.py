@@ -23,9 +23,9 @@ class ServerSpec(Struct, frozen=True):
     languages: Mapping[str, str]
     """Suffix → language id."""
     settings: Mapping[str, Any] = {}
-    """Its configuration by section, sent on request."""
+    """The server's configuration by section, sent on request."""
     options: Mapping[str, Any] = {}
-    """Its `initializationOptions`."""
+    """The server's `initializationOptions`."""
     runs_project_code: bool = False
     starts_cargo: bool = False
     hosts: tuple[str, ...] = ()
