@@ -224,7 +224,7 @@ def _refresh(interactive_logins: InteractiveLogins) -> Callable[..., Any]:
 def _status(interactive_logins: InteractiveLogins) -> Callable[..., Any]:
     @tool(alias="oauth2_status", title="Show logins", read_only=True, open_world=False)
     async def status(ctx: ToolContext, provider: Annotated[str, Meta(max_length=128)] = "") -> list[LoginStatus]:
-        """All logins, with their owners and expiry; never the tokens themselves."""
+        """Which logins there are, for whom, until when; never the tokens themselves."""
         vault = vault_of(ctx)
         found = [each for name in vault.names() for each in await _statuses_of(vault, "provider", name)]
         if ctx.caller.principal == LOCAL:

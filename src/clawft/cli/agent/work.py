@@ -79,7 +79,7 @@ def _about(app: App, options: Options, decision: Decision) -> dict[str, Any]:
 
 
 def _both(screen: RunScreen, transcript: Transcript) -> Tell:
-    """Keeps each event before it is shown: nobody may be left to show it to."""
+    """Shows each event. The outcome is kept first: nobody may be left to show it to."""
 
     def both(event: RunEvent) -> None:
         if isinstance(event, Outcome):
