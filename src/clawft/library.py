@@ -98,7 +98,7 @@ class Gateway:
         )
 
     def list_tools(self) -> list[Tool]:
-        """What callers see, each under the name they see."""
+        """The tools that callers see, each under the name they see."""
         return [msgspec.structs.replace(e.tool, name=e.name) for e in self._app.gateway.tools.listed(self._app.caller)]
 
     async def call_tool(self, name: str, /, **arguments: Any) -> CallToolResult:

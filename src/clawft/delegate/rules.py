@@ -52,7 +52,7 @@ def decide(task: str, config: DelegationConfig, claude_ok: bool, flow_ok: bool, 
 
 
 def tools_of(task: str, target: Target, rules: Sequence[DelegationRule]) -> tuple[str, ...]:
-    """What the rules leave of all tools to somebody who is asked for by name; nothing said, nothing left out.
+    """The tools that the rules leave to a delegate asked for by name; without a rule, all tools.
 
     The first rule for the task that names them speaks; else the first that hands it to anybody.
     """
@@ -62,7 +62,7 @@ def tools_of(task: str, target: Target, rules: Sequence[DelegationRule]) -> tupl
 
 
 def problems(rules: Sequence[DelegationRule]) -> Iterator[str]:
-    """What is wrong with rules; each of these is skipped, the others count."""
+    """The mistakes in rules; a rule with one is skipped, the others count."""
     for number, rule in enumerate(rules, 1):
         wrong = _wrong_with(rule)
         if wrong:

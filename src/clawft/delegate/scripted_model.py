@@ -30,7 +30,7 @@ _PIECES = re.compile(r"\S+\s*|\s+")
 
 
 class ScriptedFaults:
-    """Which scripted failures a conversation has had already: the one thing its text does not tell."""
+    """The scripted failures a conversation has had already: the one thing its text does not tell."""
 
     def __init__(self) -> None:
         self._had: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""What both vendors' libraries share: loading on first use, and turning their failures into ours."""
+"""The common part of both vendors' libraries: loading on first use, and turning their failures into ours."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ _HINTS = {
 
 
 def _unreached(broken: Exception) -> str:
-    """Which address it was, where the library tells: a person may have configured several."""
+    """The address that was not reached, where the library tells: a person may have configured several."""
     failed: Any = broken
     try:
         url = failed.request.url

@@ -1,4 +1,4 @@
-"""What each method does, the same for both eras. One table for lists, one for calls that may ask back."""
+"""Runs each method, the same for both eras. One table for lists, one for calls that may ask back."""
 
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache

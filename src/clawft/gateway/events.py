@@ -1,4 +1,4 @@
-"""What happened that callers may want to know, and who listens. Delivery is a plain call; a listener never waits."""
+"""Events that callers may want to know, and their listeners. Delivery is a plain call; a listener never waits."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class RootsChanged(Struct, frozen=True):
 
 
 class ElicitationCompleted(Struct, frozen=True):
-    """What a person was sent to an address for is done there."""
+    """A person has done at an address what they were sent there for."""
 
     id: str
 
 
 class RightsChanged(Struct, frozen=True):
-    """What people may do is something else than before."""
+    """The rights of people differ from before."""
 
 
 GatewayEvent = (

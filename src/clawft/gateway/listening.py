@@ -38,7 +38,7 @@ _encode = msgspec.json.encode
 
 
 class ListenFilter(Struct, rename="camel", omit_defaults=True):
-    """What a listen asks for; written back as the part we honour."""
+    """The wishes of a listen; written back as the part we honour."""
 
     tools_list_changed: bool = False
     prompts_list_changed: bool = False
@@ -160,7 +160,7 @@ class Listen:
 
 
 async def _few_at_a_time(watch: Callable[[str], Awaitable[str]], names: list[str]) -> list[str]:
-    """Those that are watched now. Others are served in between: many listens may be opened at once."""
+    """Watch these names; returns those that are watched. Others are served in between: many listens may come at once."""
     watched: list[str] = []
     wanted = list(dict.fromkeys(names))
     for start in range(0, len(wanted), AT_ONCE):

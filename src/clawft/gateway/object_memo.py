@@ -1,4 +1,4 @@
-"""What was worked out for an object, for as long as that very object comes again."""
+"""Remembers a result that was worked out for an object, for as long as that very object comes again."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _answer = msgspec.json.Decoder(dict[str, Any])
 
 
 class OpenQuestions:
-    """What was asked and is not answered yet, and where the person was sent. `session_outlet` belongs to no request."""
+    """The unanswered questions, and the addresses where the person was sent. `session_outlet` belongs to no request."""
 
     def __init__(self, session_outlet: Outlet, seconds: float) -> None:
         self._session_outlet = session_outlet
@@ -79,7 +79,7 @@ class OpenQuestions:
             self._sent_to(visit.get("elicitationId"))
 
     def was_sent(self, id: str) -> bool:
-        """Was the person sent there by this caller? It is asked once, when they are done there."""
+        """Whether this caller sent the person there. Asked once, when they are done there."""
         known = id in self._visits
         self._visits.pop(id, None)
         return known

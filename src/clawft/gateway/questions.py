@@ -31,7 +31,7 @@ Answers = Mapping[str, Mapping[str, Any]]
 
 
 class TaskDetached(RunEnded):
-    """It goes on as a task, and is run again there."""
+    """Raised when a call goes on as a task, where it is run again."""
 
 
 class _State(Struct):
@@ -42,7 +42,7 @@ class _State(Struct):
     asked: list[str] = []
     """The questions that were open when the state was sealed."""
     carry: bytes = b""
-    """What the run that ended here left for the next."""
+    """The state that the run that ended here left for the next."""
     proof: str = ""
     """With which rights it began, where servers are called in people's names."""
     nonce: bytes = b""
@@ -113,7 +113,7 @@ class Seal:
         return sealed
 
     def open(self, state: str, caller: Caller, digest: str) -> AnswersSoFar:
-        """What is inside. Raises BadParams if altered, late, another caller's or another call's."""
+        """The content of the state. Raises BadParams if altered, late, another caller's or another call's."""
         read = self._read(state)
         if read is None:
             raise BadParams("requestState is not one of ours, or was altered")
@@ -145,7 +145,7 @@ class Seal:
 
 
 def digest_of(method: str, name: str, arguments: bytes) -> str:
-    """What a retry must have in common with the call it continues."""
+    """The digest of all that a retry must have in common with the call it continues."""
     try:
         canonical = msgspec.json.encode(msgspec.json.decode(arguments or b"{}"), order="sorted")
     except msgspec.DecodeError:  # a number beyond what we read: then the retry must spell it the same way

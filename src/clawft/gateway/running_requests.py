@@ -31,7 +31,7 @@ CodeOf = Callable[[ClawftError], int]
 """The code of an error in the caller's dialect."""
 
 NOTHING = b""
-"""What a cancelled request is answered with."""
+"""The answer to a cancelled request."""
 _CANCELLED = b"cancelled"
 """Prefix of the keys of requests that their caller has cancelled; no JSON-RPC id begins so."""
 

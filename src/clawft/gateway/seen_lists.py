@@ -1,4 +1,4 @@
-"""What a person saw of the lists: who does not see a change does not hear of it either.
+"""Remembers the lists a person saw: who does not see a change does not hear of it either.
 
 That something changed which one may not see is itself something to learn. The user of this machine is told of every
 change.
@@ -34,7 +34,7 @@ class SeenLists:
         self._faces = {topic: self._face(topic) for topic in ListTopic} if caller.principal != LOCAL else None
 
     def differs(self, event: ListChanged) -> bool:
-        """Is it another list for this caller than when it was last asked about?"""
+        """Whether the list differs for this caller from when it was last asked about."""
         if self._faces is None or (event.whose and event.whose != self._caller.proof):
             return not event.whose
         before, now = self._faces[event.topic], self._face(event.topic)

@@ -1,4 +1,6 @@
-"""Which states have allowed something: what a person allows once is not allowed twice by sending their answer again."""
+"""Remembers states that have allowed something: a person's consent to one use does not count twice when their answer is
+sent again.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ class SpentStates:
         self._of: Counter[str] = Counter()
 
     def spend(self, nonce: bytes, principal: str, expires: float) -> bool:
-        """Is this the first time? Raises Busy where there is no room to remember it."""
+        """Whether this is the first time. Raises Busy where there is no room to remember it."""
         self._forget()
         if nonce in self._states:
             return False
@@ -31,7 +33,7 @@ class SpentStates:
         return True
 
     def _forget(self) -> None:
-        """Those that are over, in the order they were used: one that ends before the one before it waits for it."""
+        """Forget expired states, in the order they were used: one that ends before the one before it waits for it."""
         now = time.time()
         over = list(takewhile(lambda each: each[1][1] < now, self._states.items()))
         for nonce, (principal, _) in over:

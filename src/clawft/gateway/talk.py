@@ -82,7 +82,9 @@ class ReportingTalk:
         self._outlet.hang_up(retry_ms)
 
     def _notify(self, method: str, params: Mapping[str, Any]) -> None:
-        """What JSON does not know stands as its text: a tool must not fail because somebody reads its log."""
+        """Send a notification. A value that JSON does not know stands as its text: a tool must not fail because
+        somebody reads its log.
+        """
         self._outlet.send(writing.notification(method, make_visible(encoded(params, str))))
 
 

@@ -1,4 +1,4 @@
-"""What one caller of the handshake era has subscribed to. Loaded with the first subscription."""
+"""The subscriptions of one caller of the handshake era. Loaded with the first subscription."""
 
 from __future__ import annotations
 

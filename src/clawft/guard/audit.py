@@ -47,7 +47,7 @@ class Sink(Protocol):
 
 
 class Happened(Struct, gc=False):
-    """What is noted during a call; its line is made later, in the batch."""
+    """The record taken during a call; its line is made later, in the batch."""
 
     when: float
     call: Call

@@ -1,4 +1,4 @@
-"""What a guard is, and how the ordered list of guards is composed once for all tools that share it.
+"""The protocols of guards, and how the ordered list of guards is composed once for all tools that share it.
 
 A guard may answer, refuse or look at the reply. It never asks which other guards exist. To add one: write a class here
 in `guard/`, give it a row in the list in `app/application.py`. The protocols it implements, here and in `side_duties`,
@@ -77,7 +77,7 @@ class Pipeline:
         self._parts = [_part(guard) for guard in guards]
 
     def applying(self, tool: Tool, origin: Origin) -> tuple[bool, ...]:
-        """Which of the guards apply to this tool. Tools with the same answer share one chain."""
+        """Whether each of the guards applies to this tool. Tools with the same answer share one chain."""
         return tuple([part.guard.applies(tool, origin) for part in self._parts])
 
     def chain(self, applying: Sequence[bool], end: Callable[[Finish], Next]) -> Next:

@@ -1,4 +1,6 @@
-"""What every rule of `security` says about a call, for people; the guard itself needs only the strictest verdict."""
+"""Explains the verdict of every rule of `security` on a call, for people; the guard itself needs only the strictest
+verdict.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What guards do besides guarding calls: for lists, prompts, resources, and results that come late.
+"""The duties of guards besides guarding calls: for lists, prompts, resources, and results that come late.
 
 A guard names the protocols it implements.
 """

@@ -1,4 +1,4 @@
-"""What every link to a server can do: send requests and notifications, answer the server's requests, close."""
+"""The promise of every link to a server: send requests and notifications, answer the server's requests, close."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def said_beside(ended: BaseException) -> bytes:
 
 
 def is_list(method: str) -> bool:
-    """Does the method ask for a list, of which the good entries are kept even if others are broken?"""
+    """Whether the method asks for a list, of which the good entries are kept even if others are broken."""
     return method.endswith("/list")
 
 

@@ -93,7 +93,7 @@ class Deadline:
 
 
 def _of_what(whole: int, quiet: int, most: int) -> str:
-    """Which configured time it was, where that differs from the time that has passed."""
+    """The configured time that was exceeded, where it differs from the time that has passed."""
     if whole <= quiet:
         return ""
     if whole >= most:

@@ -62,7 +62,9 @@ class HttpRequest(Protocol):
         ...
 
     def listen(self) -> None:
-        """It waits for notifications and can come again, so it is closed first when there are too many connections."""
+        """Mark the request as one that waits for notifications and can come again: it is closed first when there are
+        too many connections.
+        """
         ...
 
 
@@ -104,4 +106,4 @@ class AsgiRequest:
         return Watch(self._receive, callback).stop
 
     def listen(self) -> None:
-        """Which connections are closed is up to that server."""
+        """Nothing to do: that server decides which connections are closed."""

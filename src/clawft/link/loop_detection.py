@@ -15,5 +15,5 @@ def process_mark() -> str:
 
 
 def sent_by_us(header: bytes) -> bool:
-    """Does this header, of a request that came in, carry our mark?"""
+    """Whether this header, of a request that came in, carries our mark."""
     return bool(header) and process_mark().encode() in header

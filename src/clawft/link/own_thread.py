@@ -19,7 +19,9 @@ def _nothing() -> None:
 
 
 async def run_in_own_thread(work: Callable[[], T], name: str, ended: Callable[[], None] = _nothing) -> T:
-    """What the work returns, or raises. `ended` is called when it has ended, even if nobody waits for it any more."""
+    """The result of the work, or its error. `ended` is called when it has ended, even if nobody waits for
+    it any more.
+    """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 

@@ -104,7 +104,7 @@ class Child:
         self._gate = how.gate
         self._loop = asyncio.get_running_loop()
         self.sandbox = ""
-        """Its sandbox, in one line."""
+        """The sandbox of the child, in one line."""
         self.pinned: tuple[PinnedFile, ...] = ()
         """The files it was approved with, which may have changed when it was started."""
         self.pid = process.pid

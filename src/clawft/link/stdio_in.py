@@ -114,8 +114,9 @@ def _has_left(descriptor: int) -> bool:
 
 
 def _is_pipe(file: IO[bytes]) -> bool:
-    """Can the loop wait for it? Not for a file (`weft mcp-server < requests.jsonl`), not for /dev/null; and a terminal
-    that is input and output at once would be read by both sides."""
+    """Whether the loop can wait for the file: not for a plain one (`weft mcp-server < requests.jsonl`), nor for
+    /dev/null; and a terminal that is input and output at once would be read by both sides.
+    """
     mode = os.fstat(file.fileno()).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 

@@ -19,7 +19,7 @@ LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "a
 
 
 class Question(Struct, frozen=True):
-    """What a tool wants to know from the caller's side, in either era."""
+    """A question of a tool to the caller's side, in either era."""
 
     method: Literal["elicitation/create", "sampling/createMessage", "roots/list"]
     params: Mapping[str, Any] = {}
@@ -43,7 +43,7 @@ class Talk(Protocol):
 
     @property
     def carried(self) -> bytes:
-        """What an earlier run of this very call left for this one; empty if there was none."""
+        """The state that an earlier run of this very call left for this one; empty if there was none."""
         ...
 
     async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Mapping[str, Mapping[str, Any]]:
@@ -64,7 +64,7 @@ class Talk(Protocol):
 
 
 class TaskStanding(Struct, frozen=True):
-    """What a server tells of the task that it has made of a call. What it does not say is None."""
+    """A server's report on the task that it has made of a call. A value it leaves out is None."""
 
     status: str = ""
     message: str = ""
@@ -88,7 +88,7 @@ class RunEnded(BaseException):
 
 
 class InputRequired(RunEnded):
-    """Its questions are not answered yet."""
+    """Raised while the questions of a call are not answered yet."""
 
     def __init__(self, questions: Mapping[str, Question], carry: bytes = b"") -> None:
         super().__init__("input required")
@@ -137,7 +137,7 @@ class Call(Struct, frozen=True, gc=False):
 
 
 class Kind(Enum):
-    """What a result is (`resultType` of the stateless era)."""
+    """The kinds of results (`resultType` of the stateless era)."""
 
     COMPLETE = "complete"
     INPUT_REQUIRED = "input_required"
@@ -225,7 +225,7 @@ class FastPath(Struct, frozen=True):
     """How calls of one tool run without a task, where no guard has to wait."""
 
     passes: tuple[Callable[[Call], bool], ...]
-    """One check per guard: does it let the call pass at once? If one does not, the call takes the slow path."""
+    """One check per guard: whether it lets the call pass at once. If one does not, the call takes the slow path."""
     start: StartCall
     finish: Finish
     witness: Witness

@@ -1,4 +1,4 @@
-"""Who calls: the agent on the other side, what it can do, and what it may see."""
+"""The caller: the agent on the other side, its abilities, and its rights."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class Era(Enum):
 
 
 class Grant(Struct, frozen=True):
-    """Which tools a caller may see: globs over exported names; deny wins."""
+    """The tools a caller may see: globs over exported names; deny wins."""
 
     allow: tuple[str, ...] = ("*",)
     deny: tuple[str, ...] = ()
     within: tuple[str, ...] = ("*",)
-    """What the gateway offers at all: nothing is granted beyond it."""
+    """The globs of the gateway's whole offer: nothing is granted beyond it."""
 
 
 class Capabilities(Struct, frozen=True, omit_defaults=True):
-    """What the caller's client can do when asked."""
+    """The abilities of the caller's client when it is asked."""
 
     elicit_form: bool = False
     elicit_url: bool = False
@@ -35,10 +35,10 @@ class Capabilities(Struct, frozen=True, omit_defaults=True):
     roots: bool = False
     tasks: bool = False
     sampling_tools: bool = False
-    """Its model may be given tools to use."""
+    """Whether its model may be given tools to use."""
     sampling_context: bool = False
     extensions: tuple[tuple[str, bytes], ...] = ()
-    """What else it knows, by name, each with its settings: between it and the servers, and nothing to us."""
+    """The other extensions it knows, by name, each with its settings: between it and the servers, and nothing to us."""
 
 
 LOCAL = "local"

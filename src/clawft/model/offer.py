@@ -1,4 +1,4 @@
-"""What is offered: tools, resources and prompts, ours and those of others."""
+"""The things on offer: tools, resources and prompts, ours and those of others."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -23,7 +23,7 @@ TaskSupport = Literal["forbidden", "optional", "required", "server"]
 
 
 class ToolDefinition(Struct, frozen=True, rename="camel"):
-    """What a tool says of itself: a view of its definition."""
+    """A tool's description of itself: a view of its definition."""
 
     title: str = ""
     description: str = ""
@@ -48,9 +48,9 @@ class Tool(Struct, frozen=True, gc=False):
     alias: str = ""
     """A second name accepted on calls and used as the bare name (built-ins only)."""
     task: TaskSupport = "forbidden"
-    """May, or must, it run as a task? `server`: the server behind it decides with each call."""
+    """Whether it may, or must, run as a task. `server`: the server behind it decides with each call."""
     needs: Capabilities = Capabilities()
-    """What the caller must be able to do for this tool to work at all."""
+    """The abilities that the caller must have for this tool to work at all."""
     fuller_definition: ToolDefinition | None = None
 
     @property
@@ -126,7 +126,7 @@ MAX_COMPLETIONS = 100
 
 
 class Completing(Struct, frozen=True):
-    """What is typed for an argument of a prompt or a template; `chosen` are the other arguments so far."""
+    """The text typed for an argument of a prompt or a template; `chosen` are the other arguments so far."""
 
     ref: Mapping[str, Any]
     argument: str

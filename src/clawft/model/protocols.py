@@ -1,4 +1,4 @@
-"""Does an object implement a protocol? Like `isinstance`, but remembered for each class. Pure.
+"""Tells whether an object implements a protocol. Like `isinstance`, but remembered for each class. Pure.
 
 `isinstance` with a protocol looks up all its members each time, which takes longer than many a call.
 """
@@ -14,7 +14,7 @@ _kept: dict[tuple[type, type], bool] = {}
 
 
 def is_of(thing: object, protocol: type[T]) -> TypeGuard[T]:
-    """Has it all members of this protocol? Found out once for each class."""
+    """Whether it has all members of this protocol. Found out once for each class."""
     key = (type(thing), protocol)
     kept = _kept.get(key)
     if kept is None:

@@ -1,4 +1,4 @@
-"""What a policy says: allow, ask or deny. Of several verdicts the strictest one wins."""
+"""The verdicts of a policy: allow, ask or deny. Of several verdicts the strictest one wins."""
 
 from __future__ import annotations
 

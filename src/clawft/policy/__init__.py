@@ -1,4 +1,5 @@
-"""What is allowed: rules as pure functions over plain data. They decide and do nothing; guards act on what they say.
+"""Decides what is allowed: rules as pure functions over plain data. They decide and do nothing; guards act on their
+verdicts.
 
 | what is judged | where |
 |---|---|

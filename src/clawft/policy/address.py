@@ -1,4 +1,4 @@
-"""What an address is, however it is written, and whether a stranger's request may go there."""
+"""Classifies an address, however it is written, and decides whether a stranger's request may go there."""
 
 import re
 from functools import lru_cache
@@ -57,7 +57,7 @@ _ENVELOPES = frozenset({0xFFFF, 0xFFFF0000, 0x0064FF9B << 64})
 
 
 def looks_numeric(host: str) -> bool:
-    """Would a browser insist on reading this host as an IPv4 address?"""
+    """Whether a browser would insist on reading this host as an IPv4 address."""
     return _NUMBER.fullmatch(host[:MAX_HOST].rpartition(".")[2]) is not None
 
 
@@ -75,7 +75,7 @@ def literal_addresses(host: str) -> tuple[str, ...]:
 
 
 def is_metadata(host: str) -> bool:
-    """Does its text alone say that a cloud answers there, with what this machine may do?"""
+    """Whether the text alone says that a cloud answers there, with the rights of this machine."""
     if _METADATA_NAME.fullmatch(host):
         return True
     return any(str(meant) in _METADATA for text in literal_addresses(host) for meant in _meanings_of(text))
@@ -87,7 +87,7 @@ def _meanings_of(text: str) -> list["Address"]:
 
 
 def is_loopback(host: str) -> bool:
-    """Does its text alone say that only this machine reaches it? Of names `localhost` does, no other."""
+    """Whether the text alone says that only this machine reaches it. Of names `localhost` does, no other."""
     name = host.lower()
     if name != "localhost" and ":" not in name and not looks_numeric(name):
         return False
@@ -138,7 +138,7 @@ def judge(address: str, allow_networks: tuple[str, ...] = ()) -> str:
 
 
 def is_near(address: str) -> bool:
-    """This machine, its link, or what its cloud has to say to it alone; however it is written."""
+    """Whether the address is this machine, its link, or its cloud's service for it alone; however it is written."""
     parsed = _parse(address)
     return parsed is None or any(map(_is_near, _meanings(parsed)))
 

@@ -1,4 +1,4 @@
-"""What the person has approved, and whether it still holds. An approval is a pin: it holds for the text it is about.
+"""The approvals of the person, and whether they still hold. An approval is a pin: it holds for the text it is about.
 
 | approval | about | holds for |
 |---|---|---|
@@ -41,7 +41,7 @@ class Approval(Struct, frozen=True, omit_defaults=True):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """There is one approval for one thing and one audience; a later one takes its place."""
+        """The key of the approval: there is one for one thing and one audience, and a later one takes its place."""
         return self.server, self.tool, self.agent, self.workspace, self.principal
 
     @property
@@ -50,7 +50,7 @@ class Approval(Struct, frozen=True, omit_defaults=True):
 
 
 class PinnedUse(Struct, frozen=True):
-    """Who is about to use what, in which form. An empty `tool` is the launch of the server."""
+    """A use with its user and its form. An empty `tool` is the launch of the server."""
 
     server: str
     tool: str
@@ -148,5 +148,5 @@ def approval_of(
 
 
 def approved_text(approval: Approval) -> ShownText:
-    """What the person was shown then; nothing if it was too long to keep, or is no such text."""
+    """The text that the person was shown then; nothing if it was too long to keep, or is no such text."""
     return {} if approval.shown is UNSET else read_shown(bytes(approval.shown))

@@ -1,4 +1,4 @@
-"""What in a call's arguments has to be judged: command lines and URLs, wherever they hide."""
+"""Finds the command lines and URLs in a call's arguments that have to be judged, wherever they hide."""
 
 import re
 from collections.abc import Mapping

@@ -13,11 +13,11 @@ ALIASES = {
 """Short names of models, so that a configuration does not go stale with each release."""
 DEFAULT_MODEL = "sonnet"
 FLOW_SERVER = "claude-flow"
-"""What the server of `delegation.claude_flow_server` is called where its table is written there."""
+"""The name of the server of `delegation.claude_flow_server` where its table is written there."""
 
 
 class Target(Enum):
-    """Who does the work. `local` is whoever has the task already."""
+    """The targets of tasks. `local` is whoever has the task already."""
 
     LOCAL = "local"
     CLAUDE = "claude"

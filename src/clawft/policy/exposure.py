@@ -1,4 +1,4 @@
-"""Which tools bring the words of strangers, and which could do harm if a model were talked into it. Pure.
+"""Tells which tools bring the words of strangers, and which could do harm if a model were talked into it. Pure.
 
 Hints count as they do for approvals: those of our own tools and of trusted servers.
 """
@@ -14,6 +14,6 @@ def returns_outside_text(tool: Tool, origin: Origin) -> bool:
 
 
 def can_do_harm(tool: Tool, origin: Origin) -> bool:
-    """May it change, destroy or send something?"""
+    """Whether the tool may change, destroy or send something."""
     hints = tool.annotations
     return not origin.trusted or (hints.destructive_hint and not hints.read_only_hint)

@@ -39,7 +39,7 @@ def _first_inside(glob: str, begins: int) -> int:
 
 
 def any_matches(names: Iterable[str], globs: tuple[str, ...]) -> bool:
-    """Does any name match any glob? Case-sensitive."""
+    """Whether any name matches any glob. Case-sensitive."""
     if not globs:
         return False
     match = _compiled(globs).match
@@ -47,7 +47,7 @@ def any_matches(names: Iterable[str], globs: tuple[str, ...]) -> bool:
 
 
 def may_begin(glob: str, head: str) -> bool:
-    """Could a text that begins like this match the glob?"""
+    """Whether a text that begins like this could match the glob."""
     fixed = re.split(r"[*?\[]", glob, maxsplit=1)[0]
     return fixed.startswith(head) or (fixed != glob and head.startswith(fixed))
 

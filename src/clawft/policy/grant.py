@@ -1,4 +1,4 @@
-"""Which tools a caller may see and call."""
+"""Decides which tools a caller may see and call."""
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
@@ -32,7 +32,7 @@ class GrantRule(Struct, frozen=True, forbid_unknown_fields=True):
 def grant_for(
     rules: Sequence[GrantRule], subject: str, groups: Collection[str], scopes: Collection[str], *, within: Grant
 ) -> Grant:
-    """What the rules for this caller allow together, less what any of them denies. No rule, no tool."""
+    """The tools that the rules for this caller allow together, less those that any of them denies. No rule, no tool."""
     own = [rule for rule in rules if rule.is_for(subject, groups, scopes)]
     allow = tuple(dict.fromkeys(glob for rule in own for glob in rule.allow))
     deny = tuple(dict.fromkeys((*within.deny, *(glob for rule in own for glob in rule.deny))))
@@ -40,7 +40,7 @@ def grant_for(
 
 
 def visible(names: Iterable[str], grant: Grant) -> bool:
-    """May the caller see the tool that goes by these names? Any name may be the one a glob means; deny wins."""
+    """Whether the caller may see the tool that goes by these names. Any name may be the one a glob means; deny wins."""
     if grant.allow == EVERYTHING and not grant.deny and grant.within == EVERYTHING:
         return True
     known = tuple(names)
@@ -48,7 +48,7 @@ def visible(names: Iterable[str], grant: Grant) -> bool:
 
 
 def hides(deny: tuple[str, ...], names: Iterable[str]) -> bool:
-    """Does a glob mean the tool that goes by these names, be it by the bare one?
+    """Whether a glob means the tool that goes by these names, be it by the bare one.
 
     To allow it takes one of its names: what is bare may be a tool of a stranger's server tomorrow.
     """
@@ -61,7 +61,7 @@ def _with_any_prefix(globs: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def may_see_some(heads: Sequence[str], grant: Grant) -> bool:
-    """Could the caller see any tool whose names begin like this? Yes, in doubt."""
+    """Whether the caller could see any tool whose names begin like this. Yes, in doubt."""
     if any_matches(heads, tuple(glob for glob in grant.deny if glob.endswith("*"))):  # whatever follows
         return False
     return all(any(may_begin(glob, head) for glob in globs for head in heads) for globs in (grant.allow, grant.within))

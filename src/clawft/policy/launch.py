@@ -33,5 +33,5 @@ def decide(program: str) -> Verdict:
 
 
 def code_loading_variables(variables: Iterable[str]) -> list[str]:
-    """Those of the variables that can make the program run code the command does not name."""
+    """The variables that can make the program run code the command does not name."""
     return [name for name in variables if re.fullmatch(_CODE_LOADING, name, re.IGNORECASE)]

@@ -32,7 +32,7 @@ ShownText = Mapping[str, Any]
 
 
 def shown_tool(wire: bytes, instructions: str) -> ShownText:
-    """What the person approves: the members of a definition, and what its server tells every model."""
+    """The text that the person approves: the members of a definition, and its server's instructions to every model."""
     seen = members(wire)
     return {**seen, INSTRUCTIONS: instructions} if instructions else seen
 

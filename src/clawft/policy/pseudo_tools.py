@@ -16,7 +16,7 @@ from clawft.policy.pin import RAW_DEFINITION, canonical, members
 
 PROMPTS, RESOURCES = "prompts/get", "resources/read"
 CALLED: Mapping[str, str] = {PROMPTS: "prompts", RESOURCES: "resources"}
-"""What a person reads in place of these names."""
+"""The words that a person reads in place of these names."""
 
 
 def pseudo_tools(prompts: Sequence[bytes], *, resources: bool) -> tuple[Tool, ...]:

@@ -1,4 +1,4 @@
-"""What in a tool's definition looks as if it were meant for the model rather than for the task. Pure.
+"""Finds text in a tool's definition that looks as if it were meant for the model rather than for the task. Pure.
 
 These are heuristics: they warn a person who looks, and decide nothing. What is certain (hidden characters, names no
 provider takes) is dealt with elsewhere, whether anybody looks or not. To add one: a row in `RULES`.
@@ -199,7 +199,7 @@ def _texts(definition: object) -> Iterator[tuple[str, str]]:
 
 
 def _around(text: str, hit: re.Match[str]) -> str:
-    """What was found, with a little of what stands around it."""
+    """The finding, with a little of its surroundings."""
     start = max(0, hit.start() - 20)
     shown = " ".join(text[start : hit.end() + 40].split())
     return shown if len(shown) <= EXCERPT_CHARS else shown[: EXCERPT_CHARS - 1] + "…"

@@ -75,7 +75,7 @@ SECRETS = (
     *HISTORIES,
     *DAEMON_SOCKETS,
 )
-"""What the sandbox hides from a server unless the settings of that server name it."""
+"""The places that the sandbox hides from a server unless the settings of that server name it."""
 
 CREDENTIALS = frozenset((*OWN, *KEYS, *KEYRINGS, *AGENT_LOGINS))
 """The secrets that are keys and tokens, and little else."""

@@ -1,4 +1,4 @@
-"""May this URL be fetched? Named rules are tried in order; the first that objects decides.
+"""Decides whether a URL may be fetched. Named rules are tried in order; the first that objects decides.
 
 Names are not resolved here: whoever connects resolves, passes every address, and connects to nothing else.
 """

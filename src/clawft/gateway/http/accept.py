@@ -1,4 +1,4 @@
-"""Which kinds of answers a client takes. Pure."""
+"""Reads the kinds of answers that a client takes. Pure."""
 
 from __future__ import annotations
 

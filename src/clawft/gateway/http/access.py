@@ -1,4 +1,6 @@
-"""Who may come in over HTTP: the right host, a harmless origin, a known token. Decided before the body is read."""
+"""Decides who may come in over HTTP: the right host, a harmless origin, a known token. Decided before the
+body is read.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,7 @@ class Access:
 
 
 def _not_ours(headers: Headers) -> AccessRefusal:
-    """Who brings the token of another home, or an old one, should not look for a mistake in the header."""
+    """The refusal for a token of another home, or an old one: its owner should not look for a mistake in the header."""
     if bearer_of(headers):
         return AccessRefusal(401, f"this token is not the gateway's; {WHERE_IT_IS}", f'{REALM}, error="invalid_token"')
     return AccessRefusal(401, f"a bearer token is required; {WHERE_IT_IS}", REALM)

@@ -181,7 +181,7 @@ class HttpApp:
             await refuse_message(http.send, wrong)
 
     def _load_owner(self, http: AuthorizedRequest) -> str:
-        """Whose large request it counts as: a person's, else a session's, else that of the address it comes from."""
+        """The owner that a large request counts for: a person, else a session, else the address it comes from."""
         principal = http.caller.principal
         return principal if principal != LOCAL else self._sessions.name_of(http) or http.client_network()
 

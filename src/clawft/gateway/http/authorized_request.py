@@ -17,7 +17,7 @@ from clawft.wire.headers import Headers, Route
 
 
 class HeaderChecks(Struct, frozen=True):
-    """What the headers alone decide. Remembered, as a client sends the same ones with every request."""
+    """The checks that the headers alone decide. Remembered, as a client sends the same ones with every request."""
 
     headers: Headers
     stateless: bool

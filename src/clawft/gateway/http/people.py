@@ -96,7 +96,9 @@ class People:
         return caller
 
     def _caller_of(self, person: Person, token: str) -> Caller:
-        """What one remembers, another does not see: the agent's name is made of who it is."""
+        """The caller for this person. The agent's name is made of their identity, so that no person sees what another
+        remembers.
+        """
         principal = f"{self._verifier.issuer}#{_spelled(person.subject)}"
         grant = grant_for(self._rules, person.subject, person.groups, person.scopes, within=self._base.grant)
         agent = f"person-{hashlib.sha256(principal.encode()).hexdigest()[:24]}"
@@ -115,7 +117,7 @@ class People:
         return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in told.items() if value)
 
     def metadata(self) -> bytes:
-        """What we say about our own protection."""
+        """The metadata about our own protection."""
         told = {
             "resource": self._verifier.audience,
             "authorization_servers": [self._verifier.issuer],

@@ -55,7 +55,7 @@ class Session:
 
     @property
     def is_busy(self) -> bool:
-        """Does somebody listen, or wait for an answer?"""
+        """Whether somebody listens, or waits for an answer."""
         return self.own_stream.busy or len(self.conversation.running) > 0
 
     def close(self) -> None:
@@ -71,7 +71,7 @@ class Sessions:
         self._open: OrderedDict[str, Session] = OrderedDict()
         """The longest unused first."""
         self._of: dict[str, OrderedDict[str, Session]] = {}
-        """Those of each person, the longest unused first: none is looked for among all when one more comes."""
+        """The sessions of each person, the longest unused first: none is looked for among all when one more comes."""
 
     def __len__(self) -> int:
         return len(self._open)

@@ -23,7 +23,7 @@ MAX_KEPT = 1_000
 MAX_SHELVED = 100_000
 """Kept events of all streams; the oldest are dropped first."""
 PIECE_BYTES = 64 * 1024
-"""What a reader is given at once, which is not counted any more."""
+"""The bytes that a reader is given at once, which are not counted any more."""
 
 
 class _Event:
@@ -241,7 +241,9 @@ class EventStream:
         return self.ended and upto >= self._count
 
     def leave(self, me: int) -> None:
-        """This reader is gone; a resumable stream goes on without one, or with the one that has come since."""
+        """Note that this reader is gone; a resumable stream goes on without one, or with the one that has
+        come since.
+        """
         if self._reader == me:
             self._reader += 1
             self._stir()

@@ -1,4 +1,6 @@
-"""What tools, prompts and resources share: the roster of providers, the guards' side duties, the form of names."""
+"""The common part of tools, prompts and resources: the roster of providers, the guards' side duties, the
+form of names.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ KEPT_TOOLS = 16_000
 MAX_AUDIENCES = 1_024
 
 Audience = tuple[Grant, str, str, str]
-"""What decides which tools a caller sees: rights, agent, principal, proof."""
+"""The properties that decide which tools a caller sees: rights, agent, principal, proof."""
 Seen = tuple[tuple[str, bytes], ...]
 """The tools of a list, by name and definition."""
 

@@ -65,7 +65,7 @@ class OlderTasks:
         return gateway.tools.find_visible(name, caller)
 
     async def _answered(self, target: CallTarget, caller: Caller) -> Run:
-        """What a call of an absent tool is answered with, where its server can say why; usually raises ToolNotFound."""
+        """The answer to a call of an absent tool, where its server can say why; usually raises ToolNotFound."""
         reply = await self._call(target, caller)
 
         async def repeat(_: Task) -> Reply:

@@ -36,7 +36,7 @@ _PLAIN = rf"[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}"
 
 
 class ConsentSubject(Struct, frozen=True):
-    """What is asked about. `differs` names what has changed since the approval; empty if there was none."""
+    """The subject of a question. `differs` names the changes since the approval; empty if there was none."""
 
     server: str
     tool: Tool

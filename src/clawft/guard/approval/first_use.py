@@ -57,7 +57,7 @@ class FirstUses:
             return await self._ask(call, turn, began)
 
     async def _to_ask(self, call: Call) -> ConsentSubject | None:
-        """What the person has to be asked; None if the call may go on, and then later calls pass at once."""
+        """The question for the person; None if the call may go on, and then later calls pass at once."""
         self._book.look()
         judged = self._offers.judge(call.tool, call.origin, call.caller)
         if judged.standing is ApprovalStanding.NEW:
@@ -101,7 +101,7 @@ class FirstUses:
         return answer, everything if answer == subject.everything and put == now else ()
 
     def _changed_since(self, call: Call, subject: ConsentSubject) -> ConsentSubject | None:
-        """What the server says now, if that is no longer what the person was shown and it is not approved."""
+        """The server's present definition, if it is no longer the one the person was shown and is not approved."""
         judged = self._offers.judge(self._offers.as_it_is_now(call).tool, call.origin, call.caller)
         changed = judged.subject
         if changed.pin == subject.pin or judged.standing is ApprovalStanding.APPROVED:

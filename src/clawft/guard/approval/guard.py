@@ -149,7 +149,7 @@ class ApprovalGuard(QuickGuard, DefinitionGuard, OfferGuard):
     # ── what would be asked ──────────────────────────────────────────────────────────────────────────────────────────
 
     def verdict(self, tool: Tool, origin: Origin, caller: Caller) -> Verdict:
-        """What a call would meet now, for `weft` commands: nobody is asked and nothing is stored."""
+        """The verdict that a call would meet now, for `weft` commands: nobody is asked and nothing is stored."""
         if not origin.server:
             return Allow(RULE, "our own tools are not asked about")
         if not self.applies(tool, origin):

@@ -19,7 +19,7 @@ from clawft.policy.pseudo_tools import RESOURCES_TOOL, prompts_of
 
 
 class OfferedTools(Struct, frozen=True):
-    """What a server offers now, with its instructions to models."""
+    """The present offer of a server, with its instructions to models."""
 
     tools: Sequence[Tool] = ()
     instructions: str = ""
@@ -28,12 +28,12 @@ class OfferedTools(Struct, frozen=True):
 
 
 class ServersInUse(Protocol):
-    """What approval has to know of the servers."""
+    """The facts about servers that approval needs."""
 
     def offered(self, server: str, caller: Caller) -> OfferedTools: ...
 
     def beside(self, server: str, caller: Caller) -> Sequence[Tool]:
-        """Its prompts and resources, put as tools, for this caller."""
+        """The server's prompts and resources, put as tools, for this caller."""
         ...
 
     async def up(self, server: str, caller: Caller) -> None:
@@ -45,7 +45,7 @@ class JudgedUse(Struct, frozen=True):
     use: PinnedUse
     found: UseStanding
     subject: ConsentSubject
-    """What the person would be asked about."""
+    """The subject that the person would be asked about."""
 
     @property
     def standing(self) -> ApprovalStanding:

@@ -18,7 +18,9 @@ T = TypeVar("T")
 
 
 def turn_of(call: Call) -> Turn:
-    """Which calls share a question. Tasks are apart: theirs wait until somebody looks, and other calls must not."""
+    """The key of the calls that share a question. Tasks are apart: theirs wait until somebody looks, and other calls
+    must not.
+    """
     caller = call.caller
     return caller.principal, caller.session, caller.agent, call.name, isinstance(call.talk, BackgroundTalk)
 

@@ -1,4 +1,4 @@
-"""Which connection is closed when all places are taken and one more comes. Pure."""
+"""Chooses the connection to close when all places are taken and one more comes. Pure."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Place(Enum):
 
     NONE = "none"
     WAITING = "waiting"
-    """It found no place, and may get one in a moment."""
+    """A connection without a place, which may get one in a moment."""
     OWN = "own"
     GUEST = "guest"
     """One of the last places; a request that takes long loses it."""
     LEAVING = "leaving"
-    """It was chosen to be closed, and is not gone yet. There is no way back from here."""
+    """A connection chosen to be closed that is not gone yet. There is no way back from here."""
 
 
 def to_close(connections: Iterable[Connection], now: float, limits: Limits) -> Connection | None:

@@ -33,7 +33,7 @@ log = logging.getLogger("clawft.http")
 
 
 class ConnectionPeer(Protocol):
-    """What an exchange needs from its connection."""
+    """The parts of its connection that an exchange needs."""
 
     client: Address | None
     server: Address | None
@@ -285,7 +285,7 @@ class HttpExchange:
 
 
 def _chunk(prefix: bytes, size: int, *, last: bool) -> tuple[bytes, bytes]:
-    """What stands before and after the bytes of one chunk; an empty chunk would end the body, so it is left out."""
+    """The bytes before and after those of one chunk; an empty chunk would end the body, so it is left out."""
     end = LAST_CHUNK if last else b""
     if not size:
         return prefix, end

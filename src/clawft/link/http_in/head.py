@@ -19,7 +19,7 @@ TELLING: Final = frozenset(
 
 
 LISTS: Final = frozenset((b"connection", b"proxy-connection", b"upgrade"))
-"""Those of them that may come several times."""
+"""The headers among them that may come several times."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     headers: int = 100
     body_bytes: int = 16 * KIB * KIB
     told_body_bytes: int | None = None
-    """What a refusal names as the most, where the application takes less than we let through to it."""
+    """The most that a refusal names, where the application takes less than we let through to it."""
     head_seconds: float = 10.0
     """From the first byte (on a new connection: from its opening) to the empty line."""
     body_idle_seconds: float = 30.0
@@ -116,7 +116,7 @@ def _is_plain(head: Head) -> bool:
 
 
 def _has_clear_end(first: bytes) -> bool:
-    """Does the first empty line end it? Not if there are blank lines before it, or line ends of any other form."""
+    """Whether the first empty line ends it: not if there are blank lines before it, or line ends of any other form."""
     if first[:1] in b"\r\n" or not first.endswith(END_OF_HEAD):
         return False
     return first.count(b"\r\n") == first.count(b"\n") == first.count(b"\r")

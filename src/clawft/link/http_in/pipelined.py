@@ -18,7 +18,7 @@ class PipelinedTotal:
 
 
 class PipelinedBytes:
-    """Those of one connection, in their order."""
+    """The pipelined bytes of one connection, in their order."""
 
     __slots__ = ("_all", "_pieces", "size")
 

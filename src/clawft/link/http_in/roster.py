@@ -25,7 +25,7 @@ FULL_OF_YOU: Final = Refusal(429, "too many connections from your address are op
 
 
 class ConnectionRoster:
-    """What all connections of one server share."""
+    """The state that all connections of one server share."""
 
     def __init__(self, serve: Serve, limits: Limits) -> None:
         self.serve = serve

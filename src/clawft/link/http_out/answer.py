@@ -1,4 +1,4 @@
-"""What came back for a request: an answer to it, or what else its status and body mean."""
+"""Reads the response to a request: an answer to it, or another meaning of its status and body."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def is_failure(body: bytes) -> bool:
 
 
 def is_about_request(body: bytes, id: int) -> bool:
-    """Is it what this very request names that was not found, and not the session?"""
+    """Whether the answer says that something this very request names was not found, and not the session."""
     try:
         answer = reading.decode(body)
         if not isinstance(answer, Failure) or answer.id != b"%d" % id:
@@ -111,7 +111,9 @@ def is_about_request(body: bytes, id: int) -> bool:
 
 
 def is_lost_session(status: int, body: bytes, id: int) -> bool:
-    """Does it say that there is no such session as the request named? Many have the status 400 for it, and not 404."""
+    """Whether the response says that there is no such session as the request named. Many have the status 400 for it,
+    and not 404.
+    """
     if status == NOT_FOUND:
         return not is_about_request(body, id)
     return status == BAD_REQUEST and _denies_session(body, id)
@@ -140,7 +142,7 @@ def answers(message: Response | Failure, id: int | None) -> bool:
 
 
 def may_answer(data: bytes, id: int | None) -> bool:
-    """Is something that cannot be read the answer to this request, or may that be among it?"""
+    """Whether something that cannot be read is the answer to this request, or may have it among it."""
     if id is None:
         return False
     return likely_answer(data) == b"%d" % id or unread_answers(data) != ""

@@ -1,4 +1,4 @@
-"""What every HTTP link has: one client, and what it keeps while it is open."""
+"""The common part of every HTTP link: one client, and the state it keeps while it is open."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ _hurry = threading.Event()
 
 
 def say_no_goodbyes() -> None:
-    """This process ends at once: what a link still has to say when it closes from now on is not waited for."""
+    """Skip farewells, as this process ends at once: messages that a link would send when it closes are not
+    waited for.
+    """
     _hurry.set()
 
 

@@ -19,7 +19,7 @@ NAME = "use the name that the certificate is for, or ask whoever runs the server
 
 _EXPIRED, _EARLY = 10, 9
 _MEANT_FOR = frozenset({62, 63, 64})
-"""What OpenSSL calls a certificate of another host, address or mailbox."""
+"""OpenSSL's codes for a certificate of another host, address or mailbox."""
 _TOO_WEAK = frozenset({66, 67, 68})
 """A key or a signature, its own or that of whoever signed it: no trust makes them stronger."""
 
@@ -47,31 +47,37 @@ class EndlessAnswer(aiohttp.ServerDisconnectedError):
 
 
 def is_garbled(error: BaseException) -> bool:
-    """Was something sent that nobody can read, where a connection that breaks off may be nobody's fault?"""
+    """Whether something was sent that nobody can read, where a connection that breaks off may be nobody's fault."""
     return is_no_http(error) or isinstance(error, GarbledBody | EndlessAnswer) or _CODING in str(error)
 
 
 def is_no_http(error: BaseException) -> bool:
-    """It was reached, and has answered with something else; the library calls that a bad request, with status 400."""
+    """Whether the server was reached and has answered in another protocol; the library calls that a bad request, with
+    status 400.
+    """
     return isinstance(error, NO_HTTP) and not isinstance(error, aiohttp.ClientHttpProxyError)
 
 
 def is_of_proxy(error: BaseException, url: str) -> bool:
-    """Did the proxy stand in the way there?"""
+    """Whether the proxy stood in the way there."""
     if isinstance(error, aiohttp.ClientHttpProxyError | aiohttp.ClientProxyConnectionError):
         return True
     return isinstance(error, aiohttp.ClientConnectorDNSError) and error.host != URL(url).raw_host
 
 
 def was_disconnected(error: BaseException) -> bool:
-    """Did the server close the connection before it had answered? Where we closed it, the error has our own words."""
+    """Whether the server closed the connection before it had answered. Where we closed it, the error has
+    our own words.
+    """
     if not isinstance(error, aiohttp.ServerDisconnectedError):
         return False
     return not isinstance(error.message, str) or error.message == _LEFT
 
 
 def got_no_response(error: BaseException) -> bool:
-    """Was the connection closed before a byte of the answer? It may have been closed just as it was used again."""
+    """Whether the connection was closed before a byte of the answer. It may have been closed just as it was
+    used again.
+    """
     if isinstance(error, aiohttp.ServerConnectionError):
         return isinstance(error, aiohttp.ServerDisconnectedError) and error.message == _LEFT
     return isinstance(error, aiohttp.ClientConnectionError) and not isinstance(error, aiohttp.ClientConnectorError)
@@ -104,7 +110,7 @@ def reason(error: BaseException) -> str:
 
 
 def reason_untold(error: BaseException) -> str:
-    """What `reason` says, without a word of what came: it may be a token."""
+    """The reason, like `reason`, without a word that came from the other side: it may be a token."""
     return _QUOTED.sub("", reason(error))
 
 
@@ -121,7 +127,7 @@ def _of_system(error: OSError) -> str:
 
 
 def advice(error: BaseException) -> str:
-    """What to do next; empty where nobody can know."""
+    """The next step for the user; empty where nobody can know."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         code = getattr(error.certificate_error, "verify_code", 0)
         return _advice_on(code)

@@ -51,7 +51,7 @@ class BoundedConnection(ResponseHandler):
     """Bytes in answer to this request."""
     _unread: SlowReader | None = None
     _answered: object = None
-    """What has read the head of an answer; there is a new one for each request."""
+    """The reader of the head of an answer; there is a new one for each request."""
     _ended = 0.0
     _idle: float | None = None
     """For how long it was idle before the request it has now; None for its first."""
@@ -113,7 +113,9 @@ class BoundedConnection(ResponseHandler):
             self.transport.pause_reading()
 
     def resume_reading(self, *args: Any, **options: Any) -> None:
-        """There is room again; but nothing new, not even the end, may come before what is here."""
+        """Resume reading, as there is room again; but nothing new, not even the end, may come before the bytes that are
+        here.
+        """
         super().resume_reading(*args, **options)
         if self._rest:
             self._read_on(False)
@@ -167,7 +169,7 @@ class BoundedConnection(ResponseHandler):
         self._ended = self._ended or time.monotonic()
 
     def _is_unheard(self) -> bool:
-        """Did the server close it without a byte in answer to the last request?"""
+        """Whether the server closed it without a byte in answer to the last request."""
         is_ours = self.transport is None or self.exception() is not None
         return not is_ours and self._parser is not None and self._reading is not self._parser
 

@@ -98,12 +98,12 @@ class StreamPlace:
 
     def __init__(self) -> None:
         self.was_open = False
-        """Has there been such a stream?"""
+        """Whether there has been such a stream."""
         self.last_id = ""
         self.retry_seconds = STREAM_RETRY_SECONDS
         self.events = 0
         self.news = 0
-        """Those that brought something, and not only a place."""
+        """The number of events that brought data, and not only a place to go on from."""
 
     def note(self, event: SseEvent) -> None:
         self.events += 1

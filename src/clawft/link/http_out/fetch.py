@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # aiohttp and yarl cost some 100 ms to import: only when some
 
 CHUNK_BYTES = 65_536
 DECODED_BYTES = 262_144
-"""What is decoded at once: gzip makes it of a thousandth of its size."""
+"""The bytes that are decoded at once: gzip makes them of a thousandth of their size."""
 TURN_SECONDS = 10.0
 """How long a large answer waits for those of others."""
 MAX_SENDERS = 256
@@ -46,7 +46,9 @@ CHARSETS = (
     | {f"cp{page}" for page in range(1250, 1259)}
     | {f"iso8859-{part}" for part in range(1, 17)}
 )
-"""What pages are written in. Python knows more: some take hours for a megabyte, some give what is no text."""
+"""The character sets that pages are written in. Python knows more: some take hours for a megabyte, some give something
+other than text.
+"""
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SEE_OTHER = 303
@@ -132,8 +134,8 @@ async def _follow(url: "URL", judge: Judge, outgoing: FetchRequest, bounds: Fetc
 
 
 def after_redirect(outgoing: FetchRequest, status: int, *, same_origin: bool) -> FetchRequest:
-    """What is sent to the next hop: another origin gets neither our headers nor our body. Raises LinkError where it is
-    to get what a body or a change was meant for.
+    """The request for the next hop: another origin gets neither our headers nor our body. Raises LinkError where it
+    would get data that was meant for the first.
     """
     method = outgoing.method
     if status == _SEE_OTHER or (status in _BECOMES_GET and method == "POST"):

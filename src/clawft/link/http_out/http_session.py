@@ -37,7 +37,7 @@ class HttpSession:
         self.id = id
 
     def headers(self, outgoing: OutgoingRequest | None = None) -> dict[str, str]:
-        """Those of a request; without one, of a notification or an answer."""
+        """The headers of a request; without one, of a notification or an answer."""
         headers = {**self._configured, "Content-Type": "application/json", "Accept": ACCEPT}
         if outgoing is not None and outgoing.revision:
             headers["MCP-Protocol-Version"] = outgoing.revision
@@ -53,7 +53,7 @@ class HttpSession:
         return headers
 
     def stream_headers(self, last_event_id: str) -> dict[str, str]:
-        """Those of a GET for an event stream, continued behind an event if there was one."""
+        """The headers of a GET for an event stream, continued behind an event if there was one."""
         headers = {**self.headers(), "Accept": EVENTS}
         if last_event_id:
             headers["Last-Event-ID"] = last_event_id

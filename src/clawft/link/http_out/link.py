@@ -217,7 +217,7 @@ class HttpLink(ClientLink):
             raise await self._refused(response)
 
     async def _refused(self, response: ClientResponse) -> LinkError:
-        """What an error status means whose body is no answer. A 400 may mean that the session is gone."""
+        """The error for a status whose body is no answer. A 400 may mean that the session is gone."""
         said = await excerpt(response)
         is_doubtful = response.status == BAD_REQUEST and self._session.id and names_session(said)
         if is_doubtful and await self._is_forgotten():

@@ -1,4 +1,6 @@
-"""What came over Streamable HTTP, as messages: the answer to a request, or whatever was said before it."""
+"""Turns responses over Streamable HTTP into messages: the answer to a request, or notifications and
+requests before it.
+"""
 
 from __future__ import annotations
 

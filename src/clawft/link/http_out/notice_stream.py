@@ -25,7 +25,7 @@ class NoticeStream:
         self.heard_of = asyncio.Event()
         """Set when the server has said whether there is such a stream."""
         self.broken = 0
-        """Those that ended soon, with nothing said."""
+        """The number of streams that ended soon, with nothing said."""
 
     async def start(self, once: ReadOnce, lose: Callable[[LinkError], None]) -> None:
         """A server may put its first question on that stream, and lose it if nobody is there yet.

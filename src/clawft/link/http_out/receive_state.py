@@ -1,4 +1,4 @@
-"""What both HTTP links note of the messages of one server: how fast it may send them, and what was wrong with them."""
+"""The state that both HTTP links keep about the messages of one server: how fast it may send them, and their faults."""
 
 from __future__ import annotations
 

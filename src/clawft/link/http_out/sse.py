@@ -94,7 +94,7 @@ class SseLink(ClientLink):
             waiter.cancel()
 
     async def _ask(self, id: int, message: bytes, waiter: asyncio.Future[Response | Failure]) -> Response | Failure:
-        """What the stream says counts at once, be it the answer or its end; the POST may never be answered."""
+        """Ask, and wait for the answer on the stream or for its end; the POST may never be answered."""
         posting = self._loop.create_task(self._post(message, (id, waiter)))
         self._keep(posting)
         try:
@@ -250,7 +250,7 @@ class SseLink(ClientLink):
         return is_awaited
 
     def _spoil(self, head: bytes, error: MessageTooLong) -> None:
-        """What carries nothing is no answer."""
+        """Count an event that was too long, and fail the request that it may have answered."""
         self._received.long_events += 1
         if head:
             fail_long(head, self._waiting, error)

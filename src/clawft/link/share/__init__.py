@@ -1,4 +1,4 @@
-"""What all links share: memory for large messages, turns, time for what nobody asked for.
+"""The shared part of all links: memory for large messages, turns, time for messages that nobody asked for.
 
 | what | where |
 |---|---|

@@ -1,4 +1,4 @@
-"""Which large requests are read when there is not room for all of them: a queue that is fair to callers.
+"""Chooses which large requests are read when there is not room for all of them: a queue that is fair to callers.
 
 A queued request is not read, so that it costs little. While some wait, an admitted request whose body comes too slowly
 is refused: a client that announces much and sends nothing must not keep out the others.
@@ -20,7 +20,7 @@ MAX_WAITING_EACH = 96
 LOOK_SECONDS = 1.0
 """How often the bodies of admitted requests are checked for progress."""
 PACE_BYTES = 64 * 1024
-"""What has to come between two checks."""
+"""The bytes that have to come between two checks."""
 
 
 def _stays() -> bool:

@@ -37,11 +37,13 @@ class ByteLimit:
         self.on_release: Callable[[], object] = _nothing
 
     def has_room(self, size: int, mine: int = 0) -> bool:
-        """Is there room for `size` more? `mine` is reserved for the same message: one message alone always fits."""
+        """Whether there is room for `size` more. `mine` is reserved for the same message: one message alone always
+        fits.
+        """
         return self.reserved == mine or self.reserved + size <= self.limit
 
     def has_share(self, size: int, caller: str, mine: int = 0) -> bool:
-        """Does the caller's own half have room for `size` more?"""
+        """Whether the caller's own half has room for `size` more."""
         reserved = self.by_caller[caller] if caller else mine
         return reserved == mine or reserved + size <= self.limit // 2
 

@@ -26,7 +26,8 @@ _LAST_MOMENT = 0.01  # a call that gets its turn in it could only begin, and the
 
 
 def sharer(caller: Caller) -> Who:
-    """Who shares with others: a person with a token, or one agent of the person at this machine.
+    """The key under which a caller shares with others: a person with a token, or one agent of the person at this
+    machine.
 
     What a client calls itself tells agents without a session apart; one that lies only shares with itself.
     """
@@ -62,7 +63,7 @@ class Gate:
         self._running_limit = running
         self._queue_limit = queued
         self._queues: dict[Who, deque[_Turn]] = {}
-        """Whose turn is next comes first."""
+        """The queues by owner; the owner whose turn is next comes first."""
         self._queued = 0
         self.running = 0
 

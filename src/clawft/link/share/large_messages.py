@@ -40,7 +40,7 @@ _clock = time.monotonic
 
 
 def is_cheap(message: bytes) -> bool:
-    """Is the message so small, or so plain, that the steps every message takes can be done on the loop?"""
+    """Whether the message is so small, or so plain, that the steps every message takes can be done on the loop."""
     size = len(message)
     return size <= LARGE_WORK or (size <= LARGE_PLAIN and b"\\" not in message and is_plain(message))
 
@@ -61,7 +61,9 @@ async def in_worker(owner: str, work: Callable[[], T]) -> T:
 
 
 async def produce_large(make: Callable[[], T], size_of: Callable[[T], int]) -> T:
-    """What `make` returns, made in a thread. If it is large, wait until the worker has finished what came before."""
+    """The value that `make` returns, made in a thread. If it is large, wait until the worker has finished
+    earlier work.
+    """
     worker = _worker()
     async with worker.producers:
         made = await asyncio.to_thread(make)

@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 MAX_BYTES = 16 * 1024 * 1024
 SPARED_BYTES = 1024 * 1024
-"""What each cache may hold in any case: one that holds little does not lose it to those that hold much."""
+"""The bytes each cache may hold in any case: one that holds little does not lose it to those that hold much."""
 
 
 class Evictable(Protocol):
@@ -44,7 +44,7 @@ class MemoryBudget:
         self._caches.add(cache)
 
     def has_room(self, size: int) -> bool:
-        """Could a cache hold an item of this size if all other items were evicted?"""
+        """Whether a cache could hold an item of this size if all other items were evicted."""
         return size <= max(self._left(), SPARED_BYTES)
 
     def _left(self) -> int:

@@ -16,7 +16,7 @@ THROTTLED_SECONDS = 1.0
 BURST_SECONDS = 0.002
 """Work that one link may cause at once; unused time is saved up to this. Nobody else waits longer for it."""
 _PER_MESSAGE = 10e-6
-"""What a message costs beside the time it is handled, wherever it goes."""
+"""The cost of a message besides the time it is handled, wherever it goes."""
 _PER_BYTE = 2e-9
 
 _clock = time.monotonic

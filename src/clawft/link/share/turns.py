@@ -65,7 +65,7 @@ class Turns:
         self.call()
 
     def call(self) -> None:
-        """There may be room: resume whoever fits."""
+        """Resume the readers that fit, as there may be room."""
         for turn in [turn for turn in self.taken if turn.waits]:
             if turn.waits and self.may_go_on(turn):
                 turn.resume()
@@ -149,7 +149,7 @@ class Turn:
         return _clock() > self._patient_until
 
     def is_slow(self) -> bool:
-        """Does the message come too slowly? Not if its reader is paused itself."""
+        """Whether the message comes too slowly; never if its reader is paused itself."""
         if self.waits or _clock() < self._seen + PACE_SECONDS:
             return False
         came = self.size - self._size_seen

@@ -98,7 +98,7 @@ class SlowReader:
         """When it began to lag, or was last seen reading; moved on by the time that we held it up."""
 
     def lag(self, more: int = 0) -> None:
-        """It does not keep up, and `more` bytes were written just now."""
+        """Note that the reader does not keep up, and that `more` bytes were written just now."""
         if not self.size:
             self._unread.readers[self] = None
             self.since = self._seen = _clock()
@@ -125,7 +125,7 @@ class SlowReader:
         self._seen = now
 
     def caught_up(self) -> None:
-        """It has read everything, or nothing is kept for it any more."""
+        """Note that the reader has read everything, or that nothing is kept for it any more."""
         if self.size:
             del self._unread.readers[self]
             self._unread.bytes -= self.size

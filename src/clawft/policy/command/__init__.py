@@ -46,7 +46,7 @@ def decide(command: str, policy: CommandPolicy = DEFAULT) -> Verdict:
 
 
 def explain(command: str, policy: CommandPolicy = DEFAULT) -> list[tuple[str, Verdict]]:
-    """What every rule says, in order."""
+    """The verdict of every rule, in order."""
     from clawft.policy.command.rules import judge  # many patterns to compile: only once there is a command to judge
 
     if len(command) > MAX_COMMAND:

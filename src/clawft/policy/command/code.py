@@ -1,4 +1,5 @@
-"""What a piece of code would run, erase, read and write, as far as it says so in plain words. Pure.
+"""Finds the commands that a piece of code would run, and the files it would erase, read and write, as far as it says so
+in plain words. Pure.
 
 No language is parsed: what counts is a call by which languages run a command, erase a folder or open a file, with the
 text that stands behind it. Code that puts its texts together is not seen through.
@@ -104,7 +105,9 @@ def _are_near(one: re.Pattern[str], other: re.Pattern[str], code: str) -> bool:
 
 
 def _serves_from_awk(code: str) -> bool:
-    """Does it read from a machine, and then run something or read from something else: what it was told to run?"""
+    """Whether it reads from a machine, and then runs something or reads from something else that the machine may have
+    named.
+    """
     if not _AWK_SOCKET.search(code):
         return False
     return _AWK_SYSTEM.search(code) is not None or len(set(_AWK_READS.findall(code))) > 1

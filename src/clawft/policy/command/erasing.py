@@ -1,4 +1,5 @@
-"""What a command would erase with everything inside: by deleting, moving away, or syncing from an empty folder. Pure.
+"""Finds the folders that a command would erase with everything inside: by deleting, moving away, or syncing from an
+empty folder. Pure.
 
 To add a program: its name in a set, or a case of `erased`.
 """
@@ -16,7 +17,7 @@ _ERASES_FILES = _ERASERS | _ERASES_ALWAYS | {"unlink"}
 
 
 def erased(command: Command) -> list[str]:
-    """What it would erase, as words relative to the folder it runs in."""
+    """The paths that it would erase, as words relative to the folder it runs in."""
     name = command.name
     if name in _ERASES_ALWAYS:
         return command.operands()

@@ -19,7 +19,7 @@ _OCTAL = re.compile(r"\\0(?=[0-7])")
 
 
 def known_outputs(command: Command) -> list[str]:
-    """What echo or printf prints, with its line breaks; for another command the here-document that it may pass on.
+    """The output of echo or printf, with its line breaks; for another command the here-document that it may pass on.
 
     Not every `echo` knows escapes: where there are any, both readings are in the list.
     """
@@ -39,7 +39,7 @@ def known_inputs(command: Command) -> Iterator[str]:
 
 
 def _printed(form: str, values: deque[str]) -> str:
-    """What `printf` prints: it repeats its format until every value is used. Raises TooComplex."""
+    """The output of `printf`, which repeats its format until every value is used. Raises TooComplex."""
     text = ""
     while True:
         left = len(values)

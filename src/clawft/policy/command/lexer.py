@@ -42,7 +42,7 @@ _MAY_DEFAULT = (":-", "-", ":=", "=", ":+", "+")
 
 class Word(Struct, frozen=True):
     fields: tuple[str, ...]
-    """What the word becomes: usually one, several after splitting or a brace list."""
+    """The texts that the word becomes: usually one, several after splitting or a brace list."""
 
 
 class Operator(Struct, frozen=True):
@@ -52,7 +52,7 @@ class Operator(Struct, frozen=True):
 class Redirect(Struct, frozen=True):
     text: str
     descriptor: str = ""
-    """Its number, if it is given."""
+    """The number of the descriptor, if it is given."""
 
 
 Token = Word | Operator | Redirect
@@ -98,7 +98,7 @@ class Lexer:
         return self._word()
 
     def take(self, text: str) -> bool:
-        """Is this what comes next? Then it is consumed."""
+        """Whether this text comes next; then it is consumed."""
         self._skip_blanks()
         found = self.text.startswith(text, self.at)
         self.at += len(text) if found else 0

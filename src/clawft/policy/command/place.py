@@ -1,4 +1,4 @@
-"""Which file or folder a word of a command line names, by its text alone.
+"""Finds the file or folder that a word of a command line names, by its text alone.
 
 A place is a normalised path: `/…`, `~/…` (any home folder, however it is spelled) or relative, without dots and doubled
 slashes. A trailing glob is dropped, as what happens to all contents of a folder counts as happening to the folder.

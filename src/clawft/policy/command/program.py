@@ -96,7 +96,7 @@ def _readings(line: str) -> list[Command]:
 
 
 def runs_its_input(command: Command) -> bool:
-    """Is this an interpreter whose program comes from standard input?"""
+    """Whether this is an interpreter whose program comes from standard input."""
     if command.name in _SOURCING:
         return not _STDIN.isdisjoint(command.operands()[:1])
     name = interpreter(command)
@@ -118,7 +118,7 @@ def interpreter(command: Command) -> str:
 
 
 def runs_output(command: Command) -> bool:
-    """Does it run the output of another command: by `$(…)`, `<(…)`?"""
+    """Whether it runs the output of another command: by `$(…)`, `<(…)`."""
     known = command.name in _RUNS_OUTPUT or bool(interpreter(command))
     if not known or not command.inner:
         return False

@@ -189,7 +189,7 @@ def _only_names(command: Command) -> bool:
 
 
 def _own_arguments(command: Command) -> list[str]:
-    """Its arguments, without those of a wrapped or following program that only uses keys."""
+    """The command's arguments, without those of a wrapped or following program that only uses keys."""
     words: list[str] = []
     own = not _NO_PROGRAM.fullmatch(command.name)
     for before, word in zip(command.words, command.arguments, strict=False):
@@ -251,7 +251,7 @@ RULES: tuple[CommandRule, ...] = (
 
 
 def judge(command: str, allow: tuple[str, ...], deny: tuple[str, ...]) -> list[tuple[str, Verdict]]:
-    """What every rule says, in order. `allow`: rules switched off; `deny`: further globs."""
+    """The verdict of every rule, in order. `allow`: rules switched off; `deny`: further globs."""
     try:
         found = programs(command.replace("\0", ""))  # as a shell does with a script it reads
     except TooComplex:

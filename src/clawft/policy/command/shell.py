@@ -25,7 +25,7 @@ _PASSED_OVER = frozenset({"if", "then", "else", "elif", "fi", "while", "until", 
 _DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _GROUP_ENDS = {"}": "{", "done": "do"}
 ZSH_SOCKET = "/dev/tcp/"
-"""What `ztcp` of zsh opens, and tells the number of in `REPLY`, as other shells would spell it."""
+"""The address that `ztcp` of zsh opens, and whose number it puts in `REPLY`, as other shells would spell it."""
 _NOT_A_FILE = re.compile(r"\d+-?|-")
 _DESCRIPTOR = re.compile(r"\{[A-Za-z_]\w*\}")
 """A variable for the number of what is opened: `{log}>file`."""
@@ -196,7 +196,7 @@ class _Sequence:
         return assignment is not None
 
     def _note(self, word: str) -> None:
-        """What is assigned to a variable that programs look at is judged as if `env` were given it."""
+        """Note an assignment to a variable that programs look at: it is judged as if `env` were given it."""
         name = word.partition("=")[0].rstrip("+")
         if RUN_VARIABLES.fullmatch(name) or name.startswith("HIST"):
             self._add(Command(words=("env", word), folder=self._lexer.shared.folder))

@@ -125,7 +125,7 @@ class PersonalServer:
     # ── coming and going ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _session_of(self, caller: Caller) -> _PersonalSession:
-        """This person's session: the existing one, retried if it was refused a while ago, or a new one."""
+        """The session of this person: the existing one, retried if it was refused a while ago, or a new one."""
         now = time.monotonic()
         personal = self._sessions.get(caller.proof)
         if personal is None or self._pool.private.find(self.server, _key(caller.proof)) is not personal.upstream:

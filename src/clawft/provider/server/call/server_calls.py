@@ -38,7 +38,7 @@ _encode = msgspec.json.encode
 
 
 class CallTemplate(Struct, frozen=True, gc=False):
-    """What all calls of one tool have in common."""
+    """The common part of all calls of one tool."""
 
     seconds: float
     hard_seconds: float
@@ -47,7 +47,7 @@ class CallTemplate(Struct, frozen=True, gc=False):
 
 
 class PlainRoute(Struct, frozen=True, gc=False):
-    """What all plain calls in one session have in common."""
+    """The common part of all plain calls in one session."""
 
     upstream: Upstream
     session: Session
