@@ -107,6 +107,7 @@ def _running(app: App, status: ServerStatus) -> ServerRow:
     name, info = status.name, status.server_info
     found = app.servers.found[name]
     login = _login(app, status)
+    why, step = _reason_and_step(status)
     return ServerRow(
         name,
         status.status,
@@ -118,7 +119,7 @@ def _running(app: App, status: ServerStatus) -> ServerRow:
         tokens=sum(len(tool.wire) for tool in app.pool.find(name).tools) // BYTES_PER_TOKEN,
         restarts=status.restarts,
         pid=status.pid,
-        error=_error(status, login),
+        error=_error(status, why, login),
         login=login,
         server=" ".join(str(info[key]) for key in ("name", "version") if key in info),
         origin=str(found.origin),
@@ -129,7 +130,7 @@ def _running(app: App, status: ServerStatus) -> ServerRow:
         faults=status.faults,
         lost=status.lost,
         stderr=status.stderr,
-        next=f"weft servers reconnect {name}" if status.status == "failed" else "",
+        next=step,
     )
 
 
@@ -162,15 +163,24 @@ def _left_out(status: ServerStatus) -> str:
     return "; ".join(told)
 
 
-def _error(status: ServerStatus, login: str) -> str:
+def _reason_and_step(status: ServerStatus) -> tuple[str, str]:
+    """Why it is not connected, and the command that helps: the reason of one that wants a login ends with it."""
+    if status.status == "failed":
+        return status.error, f"weft servers reconnect {status.name}"
+    login = f"weft auth login {status.name}"
+    why, found, scopes = status.error.removesuffix(")").partition(f" ({login}")
+    return (why, login + scopes) if found and status.status == "needs-auth" else (status.error, "")
+
+
+def _error(status: ServerStatus, why: str, login: str) -> str:
     """Why it is not connected, or what it is being waited for."""
     if login:
-        return f"{status.error}; log in here: {login}"
+        return f"{why}; log in here: {login}"
     if status.step and not status.error:
         from clawft.upstream.reasons import not_ready  # loaded with the servers
 
         return not_ready(round(status.seconds), status.step)
-    return f"{status.error}; it is being tried again" if status.error and status.status == "pending" else status.error
+    return f"{why}; it is being tried again" if why and status.status == "pending" else why
 
 
 def _login(app: App, status: ServerStatus) -> str:

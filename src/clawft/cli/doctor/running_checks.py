@@ -40,6 +40,5 @@ def _servers_of(weft: RunningWeft) -> Iterator[DoctorFinding]:
 
 def _down(who: str, row: ServerRow) -> DoctorFinding:
     found = fail if row.state in ("failed", "refused") else warn
-    login = f"weft auth login {row.name}" if row.state == "needs-auth" else ""
-    said = f"{who}: {row.name} is {row.state}: {row.error.removesuffix(f' ({login})')}"
-    return found("running", said, login or row.next or f"weft servers status {row.name}")
+    said = f"{who}: {row.name} is {row.state}: {row.error}"
+    return found("running", said, row.next or f"weft servers status {row.name}")
