@@ -682,6 +682,15 @@ def test_the_doctor_looks_at_servers_and_starts_none(run: Any, home: Path, works
     assert "theirs comes from the workspace" in said
 
 
+@requirement("MGR-19", "AGENT-14")
+def test_the_status_of_one_ends_with_the_next_step_below_its_reason(run: Any) -> None:
+    given = ("--mcp-config", config(gone={"command": "/no/such/program"}, up=[]))
+    *_, error, step = run("servers", "status", "gone", *given).out.split("\n")[:-1]
+    assert error.startswith("error ")
+    assert step == f"{' ' * error.index('/no/such')}→ weft servers reconnect gone"
+    assert not run("servers", "status", "up", *given).out.endswith("\n\n")
+
+
 @requirement("MGR-19", "LINK-26")
 async def test_a_server_that_wants_a_login_is_tested_with_the_command_that_logs_in(run: Any) -> None:
     async def locked(asked: Asked) -> web.Response:

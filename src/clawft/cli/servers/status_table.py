@@ -8,6 +8,7 @@ from clawft.app.server_rows import ServerRow
 from clawft.cli.parser import Options
 from clawft.cli.screen import one_line, paint, print_fields, print_step, print_steps, print_table, safe, tell, width
 from clawft.cli.screen.document import print_json
+from clawft.cli.screen.table import GAP
 from clawft.cli.servers.names import NO_SERVERS
 
 SHOWN_STDERR_LINES = 20
@@ -102,8 +103,9 @@ def print_one(row: ServerRow, options: Options) -> int:
         shown = [(key.replace("_", " "), _cell(row, key)) for key in keys]
         shown += [("withheld", f"{row.withheld} definitions: not what you approved")] if row.withheld else []
         shown += [("memory", size_of(row)), ("faults", _faults(row))]
-        print_fields([*shown, ("lost before", "" if row.error else row.lost or ""), ("error", row.error)])
-        print_step(row.next, indent=6)
-        lines = str(row.stderr or "").splitlines()[-SHOWN_STDERR_LINES:]
-        print(*(["", paint("its last words on stderr:", "dim"), *map(safe, lines)] if lines else []), sep="\n")
+        shown += [("lost before", "" if row.error else row.lost or ""), ("error", row.error)]
+        print_fields(shown)
+        print_step(row.next, indent=max((len(name) for name, value in shown if value), default=0) + GAP)
+        if lines := str(row.stderr or "").splitlines()[-SHOWN_STDERR_LINES:]:
+            print("", paint("its last words on stderr:", "dim"), *map(safe, lines), sep="\n")
     return 0 if row.state in GOOD else 1
