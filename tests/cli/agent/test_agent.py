@@ -436,9 +436,11 @@ def test_claude_and_others_work_against_the_scripted_api(
         told = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-secret-key-123"}
         claude = run("agent", "-p", "try", "--target", "claude", "--mcp-config", config, **told)
         other = run("agent", "-p", "try", "--target", "openai", "--mcp-config", config)
+        handed = run("tools", "call", "delegate__task", "task=try", "target=openai", "--mcp-config", config)
     for done in (claude, other):
         assert done.code == 0, done.err
         assert done.out.endswith("It works.\n")
+    assert handed.json["output"].endswith("It works."), "the tools of the servers are there for it, too"
     assert "about $" in claude.err
     kept = "".join(file.read_text() for file in (home / "agents").rglob("*.jsonl"))
     assert "sk-secret-key-123" not in kept + claude.out + claude.err

@@ -77,6 +77,16 @@ def test_a_list_of_a_name_that_nothing_has_is_an_error(run: Any) -> None:
     assert (found.code, "--surface full lists them" in found.err) == (1, True)
 
 
+@requirement("AGENT-14")
+def test_tools_about_all_servers_are_called_with_the_servers_there(run: Any) -> None:
+    assert run("servers", "add", "one", "--trust", "--", sys.executable, str(TINY)).code == 0
+    found = run("tools", "call", "weft__search_tools", "query=echo", "--surface", "search", "--json")
+    assert "one__echo" in found.out
+    through = ("tools", "call", "mcp__weft__call_tool", "name=one__echo", 'arguments:={"text": "a"}')
+    assert run(*through, "--surface", "search").out == "tiny: a\n"
+    assert '"server":"one"' in run("tools", "call", "weft__list_resources").out
+
+
 @requirement("AGENT-14", "PROV-06")
 def test_a_name_that_several_servers_have_is_told_with_all_of_theirs(run: Any, home: Path) -> None:
     for name in ("one", "two"):

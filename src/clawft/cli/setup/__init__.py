@@ -41,6 +41,9 @@ if TYPE_CHECKING:  # many commands do without it
 
 T = TypeVar("T")
 
+OF_SERVERS = frozenset({"weft", "delegate"})
+"""Families of ours whose tools use what servers have."""
+
 
 def overrides(options: Options) -> dict[str, Any]:
     """The keys of the configuration that this command line sets."""
@@ -168,8 +171,10 @@ async def _prepare(app: App, options: Options, tool: str, *, start: bool, look: 
 def _is_built_in(app: App, tool: str) -> bool:
     """Whether a tool is one of ours, so that no server has to be started. With bare names a server's tool would win.
 
-    Tools of `weft` may be about servers, and some exist only with them, so they do not count.
+    Those that use what servers have do not count, and some exist only with servers.
     """
     if not tool or app.settings.names.value == "bare":
         return False
-    return tool.partition("__")[0] in RESERVED - {"weft"} or app.gateway.tools.find(tool) is not None
+    entry = app.gateway.tools.find(tool)
+    family = tool.partition("__")[0] if entry is None else entry.origin.namespace
+    return family not in OF_SERVERS and (entry is not None or family in RESERVED)
