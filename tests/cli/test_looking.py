@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from clawft.cli.policy.explain import ASKS_ITSELF
 from tests.requirements import requirement
 
 pytestmark = pytest.mark.slow  # processes that take their time
+
+TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
 
 # ── resources and prompts ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -131,6 +134,20 @@ def test_a_touched_line_is_found(run: Any, home: Path) -> None:
 def test_an_unknown_line_says_where_to_look(run: Any) -> None:
     done = run("audit", "show", "nope")
     assert (done.code, done.err) == (1, "weft: no line has the id nope\nhint: weft audit tail\n")
+
+
+@requirement("AGENT-14", "MGR-19")
+def test_for_what_is_ours_no_server_is_started_and_for_a_prompt_its_own(run: Any, workspace: Path) -> None:
+    """These would leave a sign."""
+    for name in ("one", "two"):
+        command = ("/bin/sh", "-c", f"touch {workspace}/started-{name}; exec {sys.executable} {TINY}")
+        assert run("servers", "add", name, "--trust", "--", *command).code == 0
+    (workspace / "a.txt").write_text("hello\n")
+    assert run("resources", "read", "workspace:///a.txt").out == "hello\n"
+    assert run("prompts", "get", "weft__explain_file", "path=a.txt").code == 0
+    assert list(workspace.glob("started-*")) == []
+    assert run("prompts", "get", "one__hello").code == 0
+    assert [path.name for path in workspace.glob("started-*")] == ["started-one"]
 
 
 # ── policy ───────────────────────────────────────────────────────────────────────────────────────────────────────────

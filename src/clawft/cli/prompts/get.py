@@ -20,9 +20,18 @@ from clawft.error_words import nearest, quoted
 from clawft.errors import ToolNotFound
 from clawft.model import Prompt
 
+OWN = "weft__"
+"""The beginning of the names of our own prompts: no server is started for them."""
+
 
 def run(options: Options) -> int:
-    return show_with_app(options, lambda app: _filled(app, options), lambda result: _print_filled(result, options))
+    return show_with_app(
+        options,
+        lambda app: _filled(app, options),
+        lambda result: _print_filled(result, options),
+        servers=not options.name.startswith(OWN),
+        tool=options.name,
+    )
 
 
 async def _filled(app: App, options: Options) -> Mapping[str, Any]:

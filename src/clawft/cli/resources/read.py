@@ -16,6 +16,9 @@ from clawft.errors import ResourceNotFound
 from clawft.gateway.offer.resources import Reader
 from clawft.model import ResourceContent
 
+OWN = ("workspace:", "ide:")
+"""Beginnings of addresses that are ours: no server is started for them."""
+
 
 class _ReadResult(msgspec.Struct):
     contents: list[ResourceContent] = []
@@ -30,7 +33,9 @@ def run(options: Options) -> int:
 
     options.uri.encode()  # what is no text is nobody's address: `main` says so
     try:
-        return show_with_app(options, work, lambda contents: _print_contents(contents, options))
+        return show_with_app(
+            options, work, lambda contents: _print_contents(contents, options), servers=not options.uri.startswith(OWN)
+        )
     except ResourceNotFound as missing:
         missing.hint = "weft resources list"
         raise
