@@ -11,6 +11,7 @@ import msgspec
 
 from clawft.cli.parser import Options
 from clawft.cli.screen import counted, is_terminal, one_line, paint, safe, tell, tell_for_now, width
+from clawft.cli.screen.reply import print_text
 from clawft.cli.screen.table import cells, cut
 from clawft.delegate.budget import RunEnd
 from clawft.delegate.events import AnswerEnded, CallEnded, CallStarted, Outcome, RetryAnnounced, RunEvent, TextPiece
@@ -154,7 +155,7 @@ class TextScreen:
         self._end_line()
         if outcome.state is RunEnd.DONE:
             if self._quiet:
-                print(safe(outcome.text) if self._live else outcome.text)
+                print_text(outcome.text)
         else:
             self._show_failure(outcome)
         if not self._quiet:
