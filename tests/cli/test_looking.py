@@ -125,9 +125,13 @@ def test_a_touched_line_is_found(run: Any, home: Path) -> None:
     assert "audit.jsonl:1: " in done.err
     assert "\nhint: " in done.err
     assert run("audit", "verify", "--json").json["line"] == 1
+    assert done.err.endswith(f"then end every weft, move {home}/audit away, and keep it\n")
     assert "audit.jsonl:1: " in run("doctor").out
     journal.write_bytes(b"\xff nonsense\n" + journal.read_bytes())
     assert run("audit", "tail").code == 0
+    (home / "audit").rename(home / "audit-old")
+    run("tools", "call", "memory__list")
+    assert run("audit", "verify").out == "1 line, none was touched\n"
 
 
 @requirement("AGENT-14")

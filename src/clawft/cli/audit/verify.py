@@ -37,5 +37,6 @@ def _verified(options: Options, document: Mapping[str, Any], said: str) -> int:
     elif document["ok"]:
         print(said)
     else:
-        tell(f"weft: {said}\nhint: keep {audit_file(home_folder())} as it is, and find out who changed it")
+        folder = audit_file(home_folder()).parent
+        tell(f"weft: {said}\nhint: find out who changed it; then end every weft, move {folder} away, and keep it")
     return 0 if document["ok"] else 1
