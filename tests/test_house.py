@@ -33,6 +33,14 @@ LEANS_ON_ANOTHER = re.compile(
     r'^\s*"""(?:The same\b|Likewise\b)|#(?:.*[#-])? *(?:as above|see above|(?:the )?same)\.?$', re.MULTILINE
 )
 
+RIDDLE = re.compile(
+    r"(?:What|Who|Whom|Whose|It|They|Them|Those|These|Its|Their|We|That)\b|(?:Is|Are|Does|Do|May|Can|Has)\b.*\?"
+)
+READ_BY_AGENTS = {"builtin/oauth2.py:TokenSummary", "delegate/tool.py:DelegationResult"}
+"""They are part of the schema of a tool, which stays as it is."""
+VALUES = (ast.Assign, ast.AnnAssign)
+HOLDERS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.If)
+
 
 @cache
 def trees() -> dict[Path, ast.Module]:
@@ -85,6 +93,30 @@ def test_every_docstring_and_comment_can_be_read_alone() -> None:
     """Whoever opens a file in its middle has not read what stands above."""
     sources = {str(file.relative_to(ROOT / "src" / "clawft")): file.read_text() for file in SOURCES}
     assert {name for name, text in sources.items() if LEANS_ON_ANOTHER.search(text)} == set()
+
+
+def docstrings() -> Iterator[tuple[str, str]]:
+    """Where each stands, and its first paragraph: those of modules, classes and functions, and those below a value."""
+    for file, node in nodes():
+        body = node.body if isinstance(node, HOLDERS) else []
+        for before, each in zip([None, *body], body, strict=False):
+            match each:
+                case ast.Expr(value=ast.Constant(value=str(text))) if before is None or isinstance(before, VALUES):
+                    name = getattr(node, "name", "") if before is None else ""
+                    yield (
+                        f"{file.relative_to(ROOT / 'src' / 'clawft')}:{name or each.lineno}",
+                        text.split("\n\n")[0].strip(),
+                    )
+                case _:
+                    pass
+
+
+@requirement("QUAL-06")
+@pytest.mark.slow
+def test_every_docstring_is_a_plain_statement() -> None:
+    """None asks, and none begins with a word that stands for what only its author had in mind."""
+    riddles = {place for place, text in docstrings() if text.endswith("?") or RIDDLE.match(text)}
+    assert riddles == READ_BY_AGENTS
 
 
 @requirement("QUAL-09")

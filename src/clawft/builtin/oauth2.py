@@ -58,7 +58,7 @@ ProviderKey = Annotated[str, Meta(min_length=1, max_length=128, description="goo
 
 
 class TokenSummary(Struct, frozen=True, omit_defaults=True):
-    """The facts about a token that an agent may know."""
+    """What an agent may know of a token."""
 
     provider: str
     token_type: str = "Bearer"  # noqa: S105 - the name of a kind of token

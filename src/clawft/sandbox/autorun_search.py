@@ -24,7 +24,7 @@ _NO_SUBMODULES = frozenset({"hooks", "info", "lfs", "logs", "objects", "refs"})
 
 
 def autorun_files_below(workspace: str) -> tuple[str, ...]:
-    """Their paths below the workspace. Links are not followed."""
+    """The paths of autorun files below the workspace. Links are not followed."""
     return tuple(islice(_found(workspace), MAX_HELD))
 
 

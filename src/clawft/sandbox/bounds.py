@@ -15,7 +15,7 @@ from msgspec import Struct
 from clawft.policy.secret_places import SECRETS
 
 PathAccess = Literal["hide", "empty", "read", "write", "stay", "near", "link", "bare"]
-"""What a child finds at a path.
+"""The state of a path as a child finds it.
 
 | access | what is there |
 |---|---|

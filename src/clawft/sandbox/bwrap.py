@@ -46,7 +46,9 @@ def given(place: str, mode: int, descriptor: int) -> tuple[str, ...]:
 
 
 def waiting(told: int, waits: int) -> tuple[str, ...]:
-    """Has bubblewrap report its child, and has the child wait behind the walls before it becomes the command."""
+    """Options that let bubblewrap report its child, and let the child wait behind the walls before it becomes the
+    command.
+    """
     return ("--info-fd", str(told), "--block-fd", str(waits))
 
 

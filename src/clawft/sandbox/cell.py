@@ -53,7 +53,7 @@ PYTHONS = "UV_PYTHON_INSTALL_DIR"
 
 
 class CellStart(Struct, frozen=True):
-    """What to start in place of a command."""
+    """The program to start in place of a command."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
@@ -322,7 +322,7 @@ def _sees_pythons(bounds: Bounds, env: Mapping[str, str]) -> bool:
 
 
 def lacks(bounds: Bounds, means: Means) -> str:
-    """What the bounds ask for that this machine cannot do; empty if it can do all."""
+    """The demands of the bounds that this machine cannot meet; empty if it can meet all."""
     if means.level == "none":
         return means.reason
     if bounds.some_hosts and means.level != "bwrap":

@@ -29,7 +29,7 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 """In a cell these mean the cell itself, unless they are listed: then they mean this machine."""
 
 Tell = Callable[[str], None]
-"""Is told what was refused."""
+"""Called with each refusal."""
 
 
 def variables(hosts: Sequence[str]) -> dict[str, str]:

@@ -63,7 +63,7 @@ class ObservedRun(Struct):
 
 
 def read_notes(lines: Iterable[str], command: str, cwd: str) -> ObservedRun:
-    """What the command touched. All before its start is the sandbox being built, by processes that are ignored."""
+    """The accesses of the command. All before its start is the sandbox being built, by processes that are ignored."""
     seen = ObservedRun()
     builders: set[str] = set()
     running = False

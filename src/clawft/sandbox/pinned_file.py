@@ -19,7 +19,7 @@ class PinnedFile(Struct, frozen=True):
     """The path as the command names it."""
     stamp: str
     content: bytes | None = None
-    """What the command finds there; None: whatever the file holds."""
+    """The content that the command finds there; None: whatever the file holds."""
     mode: int = 0
     place: str = ""
     """The real path, without links."""

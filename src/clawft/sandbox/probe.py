@@ -47,7 +47,7 @@ class Means(Struct, frozen=True):
     level: Level = "none"
     bwrap: str = ""
     sized: bool = False
-    """This bubblewrap can bound temporary folders."""
+    """Whether this bubblewrap can bound temporary folders."""
     offline: bool = False
     """bubblewrap can also take the network away."""
     abi: int = 0
@@ -61,7 +61,7 @@ class Means(Struct, frozen=True):
     back: tuple[str, ...] = ()
     """Behind the wall, puts them back and sets the limits."""
     leash: tuple[str, ...] = ()
-    """Has the kernel end the child with us, even after SIGKILL, and lets it gain no privileges."""
+    """Options that let the kernel end the child with us, even after SIGKILL, and let it gain no privileges."""
     alone: tuple[str, ...] = ()
     """Makes a namespace of processes, for use with Landlock."""
     reason: str = ""
@@ -153,7 +153,7 @@ def _bubble(program: str | None) -> Means:
 
 
 def _try_bwrap(program: str, *, sized: bool, network: tuple[str, ...] = (ANY_HOST,)) -> str:
-    """What went wrong; empty if it works."""
+    """The error of a trial; empty if bubblewrap works."""
     return _trial([*_enclosing(program, sized=sized, network=network), _idle()])
 
 
@@ -185,12 +185,12 @@ def _left_by(argv: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _trial(argv: Sequence[str]) -> str:
-    """What went wrong; empty if it works."""
+    """The error of a trial; empty if it works."""
     return _tried(argv)[0]
 
 
 def _tried(argv: Sequence[str], env: Mapping[str, str] | None = None) -> tuple[str, str]:
-    """What went wrong, and the output."""
+    """The error of a trial, and its output."""
     try:
         ran = subprocess.run(
             argv, capture_output=True, timeout=TRIAL_SECONDS, check=False, stdin=subprocess.DEVNULL, env=env

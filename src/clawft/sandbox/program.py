@@ -90,7 +90,7 @@ def leads_out(path: str, real: str, workspace: str) -> bool:
 
 
 def _beside(file: str, home: str) -> tuple[str, ...]:
-    """What a script needs beside it: its folder, if that may be opened; for one of npm all packages."""
+    """The files a script needs beside it: its folder, if that may be opened; for one of npm all packages."""
     above, packages, _ = file.partition(f"/{PACKAGES}/")
     folder = f"{above}/{PACKAGES}" if packages else os.path.dirname(file)
     return (folder,) if may_be_opened(folder, home) and folder not in TEMPORARY else (file,)

@@ -41,7 +41,7 @@ class Proposal(Struct, frozen=True):
 
 
 def propose(seen: ObservedRun, around: FoldersAround, real: RealPath = as_it_is) -> Proposal:
-    """What the server used of the home folder and the workspace, and what it wrote anywhere.
+    """The part of the home folder and the workspace that the server used, and all places where it wrote.
 
     A server may have touched things to get them proposed: secrets, what decides what runs later, and what others share
     is reported and never proposed. `real`: resolves links, as opening a link opens its target.
@@ -152,7 +152,9 @@ def _secret(path: str, around: FoldersAround) -> str:
 
 
 def _unit(path: str, around: FoldersAround) -> str:
-    """What the table names: the workspace, a program's own folder in the home folder, or else the file's folder."""
+    """The folder that the table names: the workspace, a program's own folder in the home folder, or else the file's
+    folder.
+    """
     if _in_workspace(path, around):
         return around.workspace
     parts = PurePosixPath(path).parts

@@ -1,4 +1,4 @@
-"""What is kept: values by key, the journal behind the audit, secrets by reference; and files for their owner alone.
+"""Keeps values by key, the journal behind the audit, secrets by reference; and files for their owner alone.
 
 | what | where |
 |---|---|

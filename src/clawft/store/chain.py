@@ -67,7 +67,7 @@ def check_entry(entry: bytes) -> bytes:
 
 
 def read_link(line: bytes) -> ChainLink | None:
-    """What a line says about itself; None if it is no sealed line at all."""
+    """The link of a line; None if it is no sealed line at all."""
     try:
         return msgspec.json.decode(line, type=ChainLink)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -71,7 +71,7 @@ def _spellings(secret: str) -> Iterable[str]:
 _ON_A_PAGE = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 _PERCENT = re.compile("(?:%[0-9A-Fa-f]{2})+")
 _KEPT_IN_ADDRESSES = ("", "/", "!*'()")
-"""What most programs, Python and JavaScript leave as it is in a URL."""
+"""Characters that most programs, Python and JavaScript leave as they are in a URL."""
 
 
 @lru_cache(maxsize=SPELLED_KEPT)

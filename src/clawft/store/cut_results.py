@@ -37,7 +37,7 @@ class CutResults:
 
     @property
     def offered(self) -> bool:
-        """Are texts kept at all?"""
+        """Whether texts are kept at all."""
         return self._max_bytes > 0
 
     def make_room(self, size: int) -> bool:

@@ -1,4 +1,4 @@
-"""What every store keeps under a key, and what it asks of a key, a value and a lifetime."""
+"""The entry that every store keeps under a key, and the rules for a key, a value and a lifetime."""
 
 from collections.abc import Callable
 

@@ -124,7 +124,7 @@ class FileStore:
     # ── in a thread, under the lock ──────────────────────────────────────────────────────────────────────────────────
 
     def _drop_expired(self, key: str) -> None:
-        """It may be a secret: do not leave it lying about. What was written meanwhile stays."""
+        """Drop the value if it has expired, as it may be a secret. A value written meanwhile stays."""
         kept = self._read(key)
         if kept is not None and not is_live(kept.expires, self._clock()):
             self._path(key).unlink(missing_ok=True)

@@ -78,7 +78,7 @@ def at_rest(path: Path) -> Generator[None]:
 
 
 def _one_by_one(full: Sequence[Path]) -> Iterator[_Part]:
-    """There may be more files than a process may have open."""
+    """The parts one by one, as there may be more files than a process may have open."""
     for file in full:
         with open_plain(file) as stream:
             yield file, stream, whole_size(stream.fileno())

@@ -57,7 +57,7 @@ class JournalTail:
                 yield file, status.st_ino, status.st_size
 
     def _behind(self, file: Path, number: int, size: int) -> list[bytes]:
-        """What stands behind what was read; all there is in one that is shorter than that by now."""
+        """The lines behind the part that was read; all there are in a file that is shorter than that by now."""
         begin = self._read.get(number, 0)
         if begin == size:
             return []

@@ -49,7 +49,9 @@ _WATCH = 'read -r _; kill -s KILL -- "-$1"'
 
 @contextlib.contextmanager
 def _ended_with_us(group: int) -> Generator[None]:
-    """What it has started itself goes too when we are killed: then nobody holds the input of whoever waits for that."""
+    """End the group of processes with us, even when we are killed: then nobody holds the input of whoever
+    waits for it.
+    """
     watch: subprocess.Popen[bytes] | None = None
     with contextlib.suppress(OSError):  # a machine without that shell, or one that is full
         argv = ("/bin/sh", "-c", _WATCH, "sh", str(group))

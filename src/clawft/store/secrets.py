@@ -42,7 +42,7 @@ def is_reference(value: str) -> bool:
 
 
 def references_in(value: str) -> list[str]:
-    """Those inside it, each without its default."""
+    """The references inside it, each without its default."""
     return [found.partition(":-")[0] for found in re.findall(_INSIDE, value)]
 
 
@@ -112,7 +112,7 @@ def wrong_with_reference(value: str) -> InvalidConfig | None:
 
 
 def wrong_with_references(value: str) -> InvalidConfig | None:
-    """What is wrong with the first bad reference of a value, which is one or holds some; None if all are good."""
+    """The mistake in the first bad reference of a value, which is one or holds some; None if all are good."""
     named = [value] if value.startswith(SCHEME) else references_in(value)
     return next(filter(None, map(wrong_with_reference, named)), None)
 

@@ -20,12 +20,12 @@ LONGEST_PROBE_SECONDS = 60.0
 AGAIN_SECONDS = 5.0
 """After a failed try the next call may cause another, but not sooner."""
 WHEN_CALLED = math.inf
-"""It is tried again for a call, and never by itself."""
+"""Tried again for a call, and never by itself."""
 NO_USE_TO_TRY_AGAIN = (SpawnFailed, ConfigError, ProtocolFailure)
 
 
 def is_final(error: Exception) -> bool:
-    """It would be the same the next time."""
+    """Whether the error would be the same the next time."""
     return isinstance(error, NO_USE_TO_TRY_AGAIN) and not (isinstance(error, SpawnFailed) and error.passing)
 
 
@@ -55,7 +55,7 @@ class Backoff:
         return _about(min(FIRST_PROBE_SECONDS * 2 ** min(self._probes - 1, 10), LONGEST_PROBE_SECONDS))
 
     def worked(self) -> None:
-        """It is back."""
+        """Note that it is back."""
         self._probes = 0
 
     def forgive(self) -> None:
@@ -65,7 +65,9 @@ class Backoff:
 
 
 class Comeback:
-    """Of one server: is it being tried though it counts as given up, and may a call cause that now?"""
+    """The comeback of one server: whether it is tried though it counts as given up, and whether a call may cause that
+    now.
+    """
 
     def __init__(self) -> None:
         self.trying = False

@@ -33,7 +33,7 @@ class Flight(Deadline):
     asked = 0
     """All questions it ever had."""
     waiting = 0
-    """Those that are open."""
+    """The questions that are open."""
     guessed = False
     """Whether some question was ascribed to it only because all calls in flight were of the same agent."""
     opened: QuestionTaker | None = None
@@ -51,7 +51,7 @@ class Flight(Deadline):
 
     @property
     def conversation(self) -> tuple[str, str, str]:
-        """What tells agents apart; without a session, the name their client gives."""
+        """The key that tells agents apart; without a session, the name their client gives."""
         caller = self.call.caller
         return caller.principal, caller.session, caller.client
 

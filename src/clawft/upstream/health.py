@@ -1,4 +1,4 @@
-"""Health checks: is a silent server still there? A few misses in a row end its session."""
+"""Health checks of silent servers. A few misses in a row end the session."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class HealthFinding(Enum):
 
 
 class Health:
-    """What the checks of one server have found."""
+    """The findings of the checks of one server."""
 
     def __init__(self, server: str) -> None:
         self._server = server

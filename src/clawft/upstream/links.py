@@ -52,7 +52,7 @@ def _over_http(spec: UpstreamSpec, login: Credentials | None) -> list[Callable[[
 
 
 def _headers(spec: UpstreamSpec) -> dict[str, str]:
-    """What they stand for. A key of many lines is a secret like any other, but none for a header."""
+    """The headers with references resolved. A key of many lines is a secret like any other, but none for a header."""
     headers = resolve_all(spec.headers)
     for name, value in headers.items():
         if len(value.splitlines()) > 1:
@@ -61,7 +61,9 @@ def _headers(spec: UpstreamSpec) -> dict[str, str]:
 
 
 def _address(spec: UpstreamSpec) -> str:
-    """What its URL stands for. What was written was judged when it was read, what a variable holds was not."""
+    """The URL with references resolved. The written part was judged when it was read, the value of a
+    variable was not.
+    """
     url = resolve(spec.url)
     if not url.lower().startswith(("http://", "https://")):
         said = mask_url(spec.url)
@@ -70,7 +72,7 @@ def _address(spec: UpstreamSpec) -> str:
 
 
 def _proxy(spec: UpstreamSpec) -> str:
-    """What the address of the proxy stands for. It may hold a login."""
+    """The address of the proxy with references resolved. It may hold a login."""
     proxy = resolve(spec.proxy)
     if proxy and not is_proxy(proxy):
         hint = "correct the variables it names: in a login `/` is written %2F, `@` %40, `#` %23"

@@ -15,7 +15,9 @@ _OURSELVES = frozenset({"weft", "clawft"})
 
 
 def nesting_depth(spec: UpstreamSpec) -> dict[str, str]:
-    """What a weft among the servers is told, and nobody else. Raises SpawnFailed where it is one too many."""
+    """The variable that tells a weft among the servers its depth; nothing for others. Raises SpawnFailed where it is
+    one too many.
+    """
     if not _is_weft(spec):
         return {}
     depth = _depth() + 1

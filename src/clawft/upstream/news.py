@@ -1,4 +1,4 @@
-"""Who hears of what servers do. The pool tells; whoever wires the house listens."""
+"""Listeners to news of servers. The pool tells; the application listens."""
 
 from __future__ import annotations
 

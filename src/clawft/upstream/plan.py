@@ -16,7 +16,7 @@ class Plan(Struct, frozen=True):
 
 
 def plan(running: Mapping[str, UpstreamSpec], wanted: Mapping[str, UpstreamSpec], again: Collection[str] = ()) -> Plan:
-    """What must happen so that exactly the wanted, enabled servers run, as they are wanted; `again` anew. Pure."""
+    """The steps after which exactly the wanted, enabled servers run, as they are wanted; `again` anew. Pure."""
     live = {name for name, spec in wanted.items() if spec.enabled}
     return Plan(
         start=tuple(name for name in wanted if name in live and name not in running),

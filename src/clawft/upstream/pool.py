@@ -219,7 +219,7 @@ class Pool:
         return await self.find(name).connected(seconds)
 
     async def tools(self, name: str) -> Sequence[Tool]:
-        """Its tools: as remembered while that is fresh, else as it says now."""
+        """The server's tools: as remembered while that is fresh, else as it lists them now."""
         return await self.find(name).read_tools()
 
     def refresh_stale(self) -> None:
@@ -319,7 +319,7 @@ class Pool:
 
 
 def _error_in(name: str, spec: UpstreamSpec) -> ClawftError | None:
-    """What is wrong with a spec before anything is started."""
+    """The mistake in a spec, found before anything is started."""
     if not _NAME.fullmatch(name) or "__" in name or name != spec.name:
         return InvalidConfig(f"{name!r} cannot be the name of a server", hint="letters, digits, `-`, `.`, single `_`")
     wrong = wrong_with(spec) if spec.enabled else ""

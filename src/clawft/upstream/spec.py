@@ -1,4 +1,4 @@
-"""What we want of one server. Frozen and comparable: a changed spec is a changed server."""
+"""The description of one server as we want it. Frozen and comparable: a changed spec is a changed server."""
 
 from typing import Annotated, Literal, Self
 
@@ -32,7 +32,7 @@ Text = Annotated[str, Meta(pattern=r"^[^\x00]*\Z")]
 
 
 class ToolRules(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which tools of the server are offered, and how long each may take."""
+    """The tools of the server that are offered, and how long each may take."""
 
     allow: tuple[str, ...] = ("*",)
     deny: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class TokenExchange(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ServerDescription(Struct, frozen=True, kw_only=True):
-    """What files say of a server and we want of it alike. Either `command` with `args`, or `url`."""
+    """The part of a server's description that files and specs share. Either `command` with `args`, or `url`."""
 
     url: str = ""
     command: Text = ""
@@ -72,9 +72,9 @@ class ServerDescription(Struct, frozen=True, kw_only=True):
     redact: bool | None = None
     """Take secrets out of its results; None: as for all servers."""
     verbatim: bool = False
-    """What it says passes with its hidden characters."""
+    """Whether its texts pass with their hidden characters."""
     asks: tuple[Asks, ...] = EVERYTHING
-    """What it may ask the agent that calls it."""
+    """The questions it may ask the agent that calls it."""
     era: PinnedEra = "auto"
     """How it is spoken to; `auto` finds out."""
     exchange: TokenExchange | None = None

@@ -1,4 +1,4 @@
-"""What no spec may say of how a server is reached, whoever wrote it: a file or a program. Pure."""
+"""Rules for the way to a server that hold for every spec, whoever wrote it: a file or a program. Pure."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WORDS = {
     "era": "auto, handshake or stateless",
     "exchange": "a table of client_id, client_secret (a reference), audience, resource and scopes",
 }
-"""What each key must be, for errors and the reference."""
+"""The form of each key, for errors and the reference."""
 
 _KEY = r" - at `\$\.(?P<key>\w+)"
 

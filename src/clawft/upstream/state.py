@@ -102,7 +102,7 @@ class Condition(Struct, frozen=True):
     last_loss: str = ""
     """Why the last session was lost; the server may be back since."""
     step: str = ""
-    """What we wait for while a session is being opened."""
+    """The step we wait for while a session is being opened."""
     challenge: str = ""
     """The challenge with which the server asked for a login the last time."""
 

@@ -33,21 +33,21 @@ class ServerStatus(Struct, frozen=True):
     seconds: float = 0.0
     stderr: str = ""
     sandbox: str = ""
-    """What holds its process, and what that leaves open."""
+    """The sandbox of its process, and the gaps in it."""
     cut: tuple[str, ...] = ()
     """Lists of its that there is no room for to the end."""
     faults: Mapping[str, int] = {}
-    """What it did that it should not have, and how often."""
+    """The faults of the server, each with its count."""
     lost: str = ""
     """Why it was lost the last time, though it may be back."""
     left_out: tuple[str, ...] = ()
-    """What else of its lists is not offered, and why."""
+    """The other parts of its lists that are not offered, with the reasons."""
     step: str = ""
-    """What we wait for, while it is being opened."""
+    """The step we wait for, while it is being opened."""
     scope: str = ""
     """The layer of the configuration it came from: user, workspace, agent, command line."""
     rests: bool = False
-    """It is opened when it is called: there are more servers than places."""
+    """Whether it is opened when it is called: there are more servers than places."""
 
 
 def status_of(spec: UpstreamSpec, upstream: Upstream | None) -> ServerStatus:

@@ -1,4 +1,4 @@
-"""What an upstream needs from the program around it."""
+"""The parts of the program around it that an upstream needs."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # a promise of others, that nobody asks for at run time
 
 
 class Upstream:
-    """Its condition, its lists, and a session while it is connected.
+    """One server: its condition, its lists, and a session while it is connected.
 
     What each call needs is an attribute of its own, so that a call looks nothing up elsewhere.
     """
@@ -219,7 +219,7 @@ class Upstream:
         self._earlier_faults = self._earlier_faults.plus(faults)
 
     def failed_a_request(self, error: ClawftError) -> None:
-        """What is no message at all was counted where it came in."""
+        """Count a broken rule of the protocol. Bytes that are no message at all were counted where they came in."""
         if isinstance(error, ProtocolFailure) and not isinstance(error, UnreadableAnswer):
             self.add_faults(Faults(malformed=1))
 

@@ -1,4 +1,4 @@
-"""What becomes of a server that was lost. Loaded with the first loss.
+"""Decides about a server that was lost. Loaded with the first loss.
 
 Tried again is only what costs next to nothing: an address, where nothing is started, and a server that wanted a login
 when it was sent none. Its state stays what it is until such a try has succeeded.

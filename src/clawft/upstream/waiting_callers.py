@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Awaited(Protocol):
-    """What is waited for."""
+    """The server that is waited for."""
 
     @property
     def is_coming(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a question needs of whoever is asked, and whether an answer answers it. The same in both eras."""
+"""Checks what a question needs of whoever is asked, and whether an answer answers it. The same in both eras."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def require(caller: Caller, question: Question) -> None:
 
 
 def answers_it(question: Question, answer: Mapping[str, Any]) -> bool:
-    """Is this an answer to this question? If not, it is asked again."""
+    """Whether this is an answer to this question. If not, the question is asked again."""
     if question.method == "roots/list":
         return isinstance(answer.get("roots"), list)
     if question.method == "sampling/createMessage":

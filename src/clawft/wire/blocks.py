@@ -20,7 +20,7 @@ _QUOTE, _BRACE = ord('"'), ord("{")
 
 
 def _must_be_text(value: Raw) -> None:
-    """It may be megabytes, and is looked at where it stands."""
+    """Raises ValueError unless it is a text. It may be megabytes, and is looked at where it stands."""
     if memoryview(value)[0] != _QUOTE:
         raise ValueError("Expected `str`")
 

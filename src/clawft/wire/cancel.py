@@ -27,7 +27,7 @@ def read_cancelled(params: bytes) -> bytes | None:
 
 
 def beside_id(params: bytes) -> bytes:
-    """Its other members as a JSON object: the reason, and what we do not know. Empty if that is too much."""
+    """The other members as a JSON object: the reason, and those we do not know. Empty if that is too much."""
     if len(params) > MAX_BESIDE_BYTES:
         return b""
     try:

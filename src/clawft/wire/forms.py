@@ -16,7 +16,7 @@ def older_form(form: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def newer_content(form: Mapping[str, Any], content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What was filled in of an older form, as the answer to the one it was made from."""
+    """The content of an older form, as the answer to the one it was made from."""
     several = {name for name, field in _fields(form).items() if field.get("type") == "array"}
     return {name: [value] if name in several and isinstance(value, str) else value for name, value in content.items()}
 

@@ -39,7 +39,7 @@ class TooLong(Struct, frozen=True):
 
     head: bytes = b""
     given_up: bool = False
-    """It did not end while others waited, however long it is."""
+    """Whether it was given up because it did not end while others waited, however long it is."""
 
 
 class LineFramer:

@@ -22,7 +22,7 @@ from clawft.wire.revisions import HANDSHAKE, Revision, negotiate
 
 
 class Hello(Struct, frozen=True):
-    """What initialize told us, and the revision we answer with."""
+    """The content of initialize, and the revision we answer with."""
 
     revision: str
     capabilities: Capabilities
@@ -55,7 +55,7 @@ _TASKS: dict[str, Any] = {"tasks": {"list": {}, "cancel": {}, "requests": {"tool
 
 @lru_cache
 def capabilities(revision: Revision) -> bytes:
-    """What initialize declares. In the first revision completion needed no capability."""
+    """The capabilities that initialize declares. In the first revision completion needed no capability."""
     completions: dict[str, Any] = {} if revision.name == HANDSHAKE[0] else {"completions": {}}
     return msgspec.json.encode({**SERVED, **completions, **(_TASKS if revision.core_tasks else {})})
 

@@ -111,5 +111,5 @@ def _instead(row: re.Match[str]) -> str:
 
 
 def _backslashes(row: str) -> int:
-    """Those before the escape that begins it; they are escaped themselves."""
+    """The number of backslashes before the escape that begins it; they are escaped themselves."""
     return len(row) - len(row.lstrip("\\")) - 1 if row[0] == "\\" else 0

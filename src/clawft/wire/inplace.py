@@ -13,7 +13,7 @@ INPLACE_BYTES = 1024 * 1024
 
 
 def enclosed(room: BytesIO, start: int, end: int, head: bytes = b"", tail: bytes = b"") -> bytes:
-    """What stands from `start` to `end` in the room, with these around it. The room is closed.
+    """The bytes from `start` to `end` in the room, with these around them. The room is closed.
 
     Whoever calls has to give up the bytes the room was made of first: `room = BytesIO(message); del message`.
     """

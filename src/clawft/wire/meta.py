@@ -14,17 +14,17 @@ SERVER = PREFIX + "serverInfo"
 LOG_LEVEL = PREFIX + "logLevel"
 SUBSCRIPTION = PREFIX + "subscriptionId"
 HOP = frozenset({VERSION, CAPABILITIES, CLIENT, LOG_LEVEL, SERVER, SUBSCRIPTION})
-"""What two neighbours tell each other: each writes its own, and hands none on."""
+"""The keys between two neighbours: each writes its own, and hands none on."""
 TASKS = PREFIX + "tasks"
 """The id of the tasks extension."""
 
 OUR_PREFIX = "dev.clawft/"
 ASKING_SERVER = OUR_PREFIX + "server"
-"""Which server asks, in a question whose text is not ours to touch."""
+"""The server that asks, in a question whose text is not ours to touch."""
 QUESTION_KEY = OUR_PREFIX + "key"
-"""What a tool calls its question: the handshake era has no place for it, and another clawft wants to know."""
+"""The tool's name for its question: the handshake era has no place for it, and another clawft wants to know."""
 NEEDS = OUR_PREFIX + "needs"
-"""What a tool cannot do without, shaped like client capabilities: no revision has a place for it."""
+"""The needs of a tool, shaped like client capabilities: no revision has a place for them."""
 
 DELEGATES = OUR_PREFIX + "delegates"
 """How many delegates stand above a call: the next weft cannot know it otherwise, and they may call in circles."""
@@ -65,7 +65,9 @@ NOTHING = Meta()
 
 
 class Params(Struct, frozen=True):
-    """What the protocol itself reads of any request's params: `_meta`, and what the `Mcp-Name` header may mirror."""
+    """The members of any request's params that the protocol itself reads: `_meta`, and those that `Mcp-Name` may
+    mirror.
+    """
 
     meta: Meta = field(default=NOTHING, name="_meta")
     name: Raw | UnsetType = UNSET
@@ -140,12 +142,12 @@ _VERSION = VERSION.removeprefix(PREFIX).encode()
 
 
 def may_name_version(params: bytes) -> bool:
-    """Could this be of the stateless dialect? A quick look, right whenever it says no."""
+    """Whether this could be of the stateless dialect. A quick look, right whenever it says no."""
     return _VERSION in params
 
 
 def claims_stateless(params: bytes) -> bool:
-    """Do these params speak the stateless dialect? Decided by the one key that only this era has."""
+    """Whether these params speak the stateless dialect. Decided by the one key that only this era has."""
     if not may_name_version(params):
         return False
     try:
@@ -166,7 +168,7 @@ _claim = msgspec.json.Decoder(_ClaimParams)
 
 
 def _has_version(params: bytes) -> bool:
-    """Is the version there at all, whatever is wrong with the rest?"""
+    """Whether the version is there at all, whatever is wrong with the rest."""
     try:
         found = _claim.decode(params).meta
     except RecursionError:
@@ -177,7 +179,7 @@ def _has_version(params: bytes) -> bool:
 
 
 def read_capabilities(raw: bytes) -> Capabilities:
-    """What a client says it can do. `"elicitation": {}` means forms only."""
+    """The capabilities that a client declares. `"elicitation": {}` means forms only."""
     try:
         told = _capabilities.decode(raw)
     except msgspec.DecodeError as wrong:
@@ -210,7 +212,7 @@ def _read_extensions(told: dict[str, Raw] | UnsetType) -> tuple[tuple[str, bytes
 
 
 NEEDED = {"sampling": "sampling", "roots": "roots", "elicitation": "elicit_form"}
-"""What a tool may need of its client, as the wire spells it and as we do."""
+"""The needs that a tool may have of its client, as the wire spells them and as we do."""
 
 
 def write_needs(needs: Capabilities) -> dict[str, dict[str, str]]:
@@ -223,7 +225,7 @@ def write_delegates(above: int) -> bytes:
 
 
 def read_delegates(meta: bytes) -> int:
-    """What is no number counts as none."""
+    """The number of delegates; a value that is no number counts as none."""
     try:
         return max(0, _delegates.decode(meta).above) if DELEGATES.encode() in meta else 0
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

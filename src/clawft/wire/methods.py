@@ -37,9 +37,9 @@ class Method(Struct, frozen=True):
     named_by: str = ""
     """The parameter that the `Mcp-Name` header mirrors."""
     asks: bool = False
-    """May be answered with `input_required`."""
+    """Whether it may be answered with `input_required`."""
     cached: bool = False
-    """Its stateless result carries `ttlMs` and `cacheScope`."""
+    """Whether its stateless result carries `ttlMs` and `cacheScope`."""
 
 
 def _client(name: str, eras: frozenset[Era], *, named_by: str = "", asks: bool = False, cached: bool = False) -> Method:

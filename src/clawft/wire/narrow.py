@@ -18,7 +18,7 @@ _decode = msgspec.json.decode
 
 
 class _Block(Struct):
-    """What of a content block a note about it can tell."""
+    """The part of a content block that a note about it can tell."""
 
     type: Any = None
     mime: Any = field(default="unknown type", name="mimeType")
@@ -122,7 +122,7 @@ def _untitled(arguments: Raw | None) -> Raw | None:
 
 
 def is_needed(revision: Revision) -> bool:
-    """Do results need a look for callers of this revision?"""
+    """Whether results need a look for callers of this revision."""
     return not (revision.structured and revision.audio and revision.resource_links and revision.icons)
 
 
@@ -199,7 +199,7 @@ def prompt(payload: bytes, revision: Revision) -> bytes:
 
 
 def sampling(params: Mapping[str, Any], revision: Revision) -> Mapping[str, Any]:
-    """What a model is to read: with blocks this revision knows, and one in a message where several are not known."""
+    """The messages for a model: with blocks this revision knows, and one in a message where several are not known."""
     if revision.several_blocks:
         return params
     messages = [

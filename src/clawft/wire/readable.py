@@ -1,4 +1,4 @@
-"""Is something that a server said JSON that every client can parse? Pure.
+"""Checks that every client can parse what a server said. Pure.
 
 One entry of a list that is not would cost clients the whole list; of a result that is not they would never hear, as
 some of them drop the whole line and wait on. Parsers have limits that the protocol does not know: how deep the nesting
@@ -61,7 +61,7 @@ def why_unreadable(wire: bytes, around: int = 0) -> str:
 
 
 def is_deeper(wire: bytes, levels: int) -> bool:
-    """Is it nested deeper?"""
+    """Whether it is nested deeper."""
     brackets = _brackets(wire)
     depth = 0
     for at in range(0, len(brackets), _PIECE):
@@ -82,7 +82,7 @@ def _brackets(wire: bytes) -> bytes:
 
 
 def _has_long_number(wire: bytes) -> bool:
-    """Has it one of more digits than Python reads? A look here and there mostly tells that it has none."""
+    """Whether it has a number of more digits than Python reads. A look here and there mostly tells that it has none."""
     runs = range(0, len(wire) - _LONG_RUN, _LONG_RUN)
     return any(wire[at : at + _LONG_RUN].isdigit() for at in runs) and _finds_long_number(wire)
 

@@ -36,7 +36,7 @@ def in_prompt(result: bytes, spell: Spell) -> bytes:
 
 
 def in_contents(result: bytes, spell: Spell) -> bytes:
-    """What was read."""
+    """The result with the URIs of the contents respelled."""
     return _changed(result, _at("contents", _each(_at("uri", _string(spell)))))
 
 

@@ -1,4 +1,4 @@
-"""What a server has beside its tools, as the protocol knows it: resources and prompts, and how they are to be regarded.
+"""The shapes of resources and prompts, and of the annotations on how they are to be regarded.
 
 Apart from the other shapes: most servers have nothing but tools, and to make ready for moments takes long.
 """

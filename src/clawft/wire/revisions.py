@@ -8,7 +8,7 @@ from clawft.model import Era
 
 
 class Revision(Struct, frozen=True):
-    """What a revision's callers understand; anything they do not is left out for them."""
+    """The abilities of a revision's callers; members they do not understand are left out for them."""
 
     name: str
     era: Era
@@ -73,5 +73,5 @@ NEWEST_HANDSHAKE = HANDSHAKE[-1]
 
 
 def negotiate(offered: str) -> str:
-    """What initialize answers: the offered revision if it is a handshake one, else our newest of those."""
+    """The revision that initialize answers: the offered one if it is a handshake one, else our newest of those."""
     return offered if offered in HANDSHAKE else NEWEST_HANDSHAKE

@@ -1,4 +1,4 @@
-"""JSON Schemas that servers promise their results by: is it one that every client can make something of? Pure.
+"""Checks JSON Schemas that servers promise their results by: whether every client can make something of them. Pure.
 
 Some clients compile the schemas of all tools when they list them, and one that cannot be compiled costs them the whole
 list. What cannot be told from here, as how their language writes a pattern, is judged with care: a promise that is left
@@ -18,7 +18,7 @@ MAX_PATTERN_CHARS = 1_000
 
 
 def flaw_of(wire: bytes) -> str:
-    """What is wrong with a schema, or empty."""
+    """The mistake in a schema, or empty."""
     try:
         whole = msgspec.json.decode(wire)
     except (msgspec.DecodeError, RecursionError) as wrong:
@@ -128,7 +128,9 @@ _ODD = (
     r"|[*+?]\+"  # a repetition of one language
 )
 _ODD_OUTSIDE = r"(?<!\\)[\]{}]|\\-"
-"""What not every language reads in a pattern, or not in the same way; the latter where no class of characters is."""
+"""Parts of a pattern that not every language reads, or not in the same way; the latter where no class of
+characters is.
+"""
 
 
 def _is_pattern(value: Any) -> bool:

@@ -51,7 +51,7 @@ SHAPES: tuple[tuple[str, bytes], ...] = (
     ),
     ("password", rb"://[^/\s:@\"\\]{1,100}:[^/\s@\"\\]{1,200}@"),
 )
-"""What it is called, and its pattern."""
+"""The name of each kind of secret, and its pattern."""
 
 
 class _Sign(Struct, frozen=True):
@@ -274,7 +274,7 @@ _PLAIN = r"(?i)(?:/|~|\./|https?://|\$|secret://)|(?:true|false|yes|no|none|null
 
 
 def looks_secret(name: str, value: str) -> bool:
-    """Does this value look like a secret that somebody wrote down in clear? A guess, on the safe side."""
+    """Whether this value looks like a secret that somebody wrote down in clear. A guess, on the safe side."""
     if not value or value.startswith("secret://"):
         return False
     if value.startswith(_PREFIXES) or re.match(_SCHEMES, value):

@@ -1,4 +1,4 @@
-"""What is made of members that the protocol knows: they are what it says, or they are not there. Pure.
+"""Mends members that the protocol knows: they are what it says, or they are not there. Pure.
 
 A strict client refuses a whole list, of all servers, for one member of the wrong type in it, and cannot say whose fault
 that is. So what need not be there and is wrong is left out. Members that nobody here knows pass: a newer client may
@@ -26,7 +26,7 @@ class Icon(Struct, gc=False, rename="camel"):
 
 
 class ItemDescription(Struct, gc=False, rename="camel", kw_only=True):
-    """What a tool, a prompt and a resource may all have."""
+    """The members that a tool, a prompt and a resource may all have."""
 
     title: str | UnsetType = UNSET
     description: str | UnsetType = UNSET
@@ -71,7 +71,7 @@ def read_mended(wire: bytes, kind: type[T]) -> tuple[bytes, T]:
 
 
 def mended(wire: bytes, kind: type[Struct]) -> bytes:
-    """What `read_mended` gives, without our view of it."""
+    """The bytes that `read_mended` gives, without our view of them."""
     return read_mended(wire, kind)[0]
 
 

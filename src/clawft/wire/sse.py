@@ -33,7 +33,7 @@ def frame(message: bytes, id: str = "") -> bytes:
 
 
 def begin(id: str = "") -> bytes:
-    """What stands before the message, which has to be one line; and `END` behind it."""
+    """The bytes before the message, which has to be one line; `END` stands behind it."""
     mark = b"id: " + id.encode() + b"\r\n" if id else b""
     return mark + b"event: message\r\ndata: "
 
@@ -59,10 +59,10 @@ class EventReader:
         self._skipping = False
         self._skipped: list[SseEvent] = []
         self._begun = False
-        """Of what is skipped: is there anything on the line that is not whole yet?"""
+        """Whether there is anything on the line that is not whole yet, of an event that is skipped."""
         self._held = bytearray()
         self._mark = BOM_UTF8
-        """That a stream may begin with; some programs write it before all they write."""
+        """The mark that a stream may begin with; some programs write it before all they write."""
         self._after_cr = False
         self._fields: dict[str, str] = {}
         self._data: list[str] = []
@@ -112,7 +112,7 @@ class EventReader:
         yield from self._take_skipped()
 
     def _take_skipped(self) -> Iterator[SseEvent]:
-        """That something is skipped is told at once: its end may never come."""
+        """Report at once that something is skipped: its end may never come."""
         skipped, self._skipped = self._skipped, []
         yield from skipped
 

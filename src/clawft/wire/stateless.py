@@ -37,7 +37,7 @@ READ_TTL_MS = 0
 
 
 class CallerClaims(Struct, frozen=True):
-    """What a request says about its caller."""
+    """The claims of a request about its caller."""
 
     revision: str
     capabilities: Capabilities
@@ -60,7 +60,7 @@ def read_caller(request: Request, headers: Headers | None = None) -> Claims:
 
 
 def read_usual_caller(meta: bytes) -> Claims | None:
-    """Who sends a usual tools/call, by its `_meta` alone; None if `read_caller` has to check it.
+    """The claims of a usual tools/call about its caller, by its `_meta` alone; None if `read_caller` has to check it.
 
     A client says the same of itself with every request, but for its progress token, so the result is remembered.
     """
@@ -144,7 +144,7 @@ def finish_result(payload: bytes, server: bytes, kind: Kind = Kind.COMPLETE, cac
 
 
 def finish_large(room: BytesIO, server: bytes, kind: Kind = Kind.COMPLETE, cache: bytes = b"") -> bytes:
-    """What `finish_result` gives for a long result that nobody else has, made where that is (see `inplace`)."""
+    """The result of `finish_result` for a long result that nobody else has, made where that is (see `inplace`)."""
     payload = room.getvalue()
     if payload[1:2] != b'"' or _is_ours(payload, cache):
         return finish_result(payload, server, kind, cache)
@@ -154,7 +154,7 @@ def finish_large(room: BytesIO, server: bytes, kind: Kind = Kind.COMPLETE, cache
 
 
 def _is_ours(payload: bytes, cache: bytes) -> bool:
-    """May the result have members that we have to write ourselves?"""
+    """Whether the result may have members that we have to write ourselves."""
     if b'"_meta"' in payload or b'"resultType"' in payload or _SPELLED in payload:
         return True
     return bool(cache) and _may_say_how_long(payload)
@@ -162,7 +162,7 @@ def _is_ours(payload: bytes, cache: bytes) -> bool:
 
 @lru_cache(maxsize=16)
 def _around(server: bytes, kind: Kind, cache: bytes) -> tuple[bytes, bytes]:
-    """What stands before and after the members of a result."""
+    """The bytes before and after the members of a result."""
     head = b'{"resultType":"%s",' % kind.value.encode() + cache
     return head, b',"_meta":{"%s":' % metas.SERVER.encode() + server + b"}}"
 
@@ -201,8 +201,8 @@ def cache_hint(ttl_ms: int, scope: str) -> bytes:
 
 
 def missing_hint(result: bytes) -> bytes:
-    """What a read result lacks to say how long it keeps, and for whom; nothing if it says both. Half a word of a server
-    is none: clients of this era need both, and a wrong one may cost them the result.
+    """The missing members of a read result that say how long it keeps, and for whom; nothing if it has both. One of the
+    two is as good as none: clients of this era need both, and a wrong one may cost them the result.
     """
     if _may_say_how_long(result) or _SPELLED in result:
         try:

@@ -86,7 +86,7 @@ def is_escaped(inside: memoryview) -> bool:
 
 
 def unescaped(inside: memoryview) -> bytes:
-    """What stands between the quotes of a JSON string, as UTF-8 without escapes. Raises DecodeError."""
+    """The text between the quotes of a JSON string, as UTF-8 without escapes. Raises DecodeError."""
     whole = BytesIO()  # gives its bytes away without a copy
     for piece in _unescaped_pieces(inside):
         whole.write(piece)

@@ -26,7 +26,7 @@ _encode = msgspec.json.encode
 
 
 class TaskView(Struct, rename="camel"):
-    """What we look at of a task; everything else passes as it came."""
+    """The members of a task that we look at; everything else passes as it came."""
 
     task_id: str
     status: str
@@ -140,7 +140,9 @@ class _Result(Struct):
 
 
 def is_of(result: bytes, id: str) -> bool:
-    """Is this the result of the task with this id, as far as it says? What says nothing is taken at its word."""
+    """Whether this is the result of the task with this id, as far as it says. One that says nothing is taken at its
+    word.
+    """
     try:
         said = msgspec.json.decode(result, type=_Result).meta.task.task_id
     except msgspec.DecodeError:

@@ -16,7 +16,7 @@ _FIRST = b"00"
 
 
 def continued(meta: dict[str, Raw], new_span: Callable[[], str]) -> dict[str, Raw]:
-    """This `_meta` as it leaves us: the same trace, our span. A parent that cannot be read starts no trace of ours."""
+    """The `_meta` as it leaves us: the same trace, our span. A parent that cannot be read starts no trace of ours."""
     parent = meta.get(PARENT)
     if parent is None:
         return meta

@@ -1,4 +1,4 @@
-"""Which characters a person cannot see. Pure.
+"""Knows the characters that a person cannot see. Pure.
 
 Some are unseen wherever they stand, others only where they have no work to do: a joiner that joins nothing, a selector
 of forms behind a character that has one form, an end of line that ends none. Patterns find all that may be unseen, and
@@ -43,13 +43,17 @@ _FORMS = (
     ("\ufe00\ufe01", "\u2018-\u201f\u3001\u3002\uff01-\uff1f"),  # punctuation, in the corner or in the middle
     ("\ufe00-\ufe06", "\u1000-\u109f\uaa60-\uaa7f\ua840-\ua877\U00010ac0-\U00010aff\U00013000-\U0001342f"),
 )
-"""Which selectors do something behind which characters. The last: Myanmar, Phags-pa, Manichaean, hieroglyphs."""
+"""The selectors that do something behind each kind of character. The last: Myanmar, Phags-pa, Manichaean,
+hieroglyphs.
+"""
 _KEYS, _KEYCAP = "#*0123456789", 0x20E3
 """A key is drawn with the cap that follows."""
 
 RAW = f"{_ALWAYS}{_JOINERS}{_SELECTORS}"
 _MAYBE = re.sub("[\U00010000-\U0010ffff]-?", "", RAW) + "\U0001bca0-\U0001d17a\U0001fffe\U0001ffff\U0002fffe-\U0010ffff"
-"""These and a few more, in few ranges: beyond the first 65,536 `re` tries one after the other, for each letter."""
+"""All of these and a few more, in few ranges: beyond the first 65,536 `re` tries one after the other, for
+each letter.
+"""
 _HEX = "[0-9a-fA-F]"
 _ESCAPED_JOINER = r"u200[cdCD]"
 _ESCAPED_SELECTOR = rf"u[fF][eE]0{_HEX}"
@@ -61,7 +65,7 @@ _ESCAPED_ALWAYS = (
     r"|[dD]82[fF]\\u[dD][cC][aA][0-3]|[dD]834\\u[dD]{2}7[3-9aA]"
     rf"|[dD][bB]4[0-3]\\u[dD][c-fC-F]{_HEX}{{2}}|[dD][89aAbB][37bBfF][fF]\\u[dD][fF]{{2}}[eEfF]))"
 )
-"""What stands behind the backslash. Selectors of ideographs are here, too: few texts have them, and they are judged."""
+"""The text behind the backslash. Selectors of ideographs are here, too: few texts have them, and they are judged."""
 _ESCAPED = rf"\\(?:{_ESCAPED_ALWAYS}|{_ESCAPED_JOINER}|{_ESCAPED_SELECTOR}|{_ESCAPED_RETURN})"
 _ONE = rf"(?:[{RAW}]|{_ESCAPED})"
 _SOME = rf"(?:[{RAW}]++|{_ESCAPED})"
@@ -78,7 +82,7 @@ class Spelling(Struct, frozen=True):
     one: re.Pattern[str]
     row: re.Pattern[str]
     escapes: bool
-    """Does a backslash begin another spelling?"""
+    """Whether a backslash begins another spelling."""
 
 
 @cache
@@ -217,7 +221,7 @@ def _has_form(base: int, selector: int) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _is_joined(code: int) -> bool:
-    """Can it be: is it a character of its own?"""
+    """Whether a joiner before it has work to do: whether it is a character of its own."""
     return code >= 0x80 and not _is_of(code, RAW)
 
 

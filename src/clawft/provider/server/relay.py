@@ -233,7 +233,7 @@ def _with_plain_meta(members: dict[str, Raw]) -> dict[str, Raw]:
 
 
 def _plain_meta(meta: Raw | None) -> Raw | None:
-    """Its `_meta` without protocol keys; None if nothing is left or it is no object."""
+    """The result's `_meta` without protocol keys; None if nothing is left or it is no object."""
     if meta is None or not _is_object(meta):
         return None
     known = _object.decode(meta)

@@ -265,7 +265,7 @@ class ServerProvider:
         self._changes = changes
 
     def offer_changed(self, parts: Parts) -> None:
-        """These lists of the server have changed."""
+        """Report that these lists of the server have changed."""
         if parts & {"resources", "templates"} and self._reads is not None:
             self._reads.kept.clear()
         if self._changes is None:

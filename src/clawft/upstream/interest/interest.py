@@ -1,4 +1,4 @@
-"""What callers want to hear from one server: which resources and tasks, and how much of its log.
+"""The wishes of callers to hear from one server: which resources and tasks, and how much of its log.
 
 Kept across sessions: a server that comes back is told again. Whoever watches is counted, so that the server hears of
 the first and of the last of them only.
@@ -105,11 +105,13 @@ class Interest:
         return min((level for level in (self._level, self._floor) if level), key=RANK.__getitem__, default="")
 
     def hear(self, level: str) -> None:
-        """What conversations want, all of them together."""
+        """Set the level that all conversations together want."""
         self._set(level, self._floor)
 
     def hear_at_least(self, level: str) -> bool:
-        """What a single call wants. The server stays that loud; each caller hears only what it asked for."""
+        """Raise the level for a single call. The server stays that loud; each caller hears only the level
+        it asked for.
+        """
         if self.level and RANK[self.level] <= RANK[level]:
             return False
         self._set(self._level, level)
@@ -169,7 +171,7 @@ class Interest:
     # ── telling the server ───────────────────────────────────────────────────────────────────────────────────────────
 
     def begin(self) -> None:
-        """There is a session, and someone who tells the server."""
+        """Note that there is a session, and someone who tells the server."""
         self._held, self._in_vain = True, 0.0
 
     def end(self) -> None:
@@ -215,7 +217,7 @@ class Interest:
 
 
 def _read(params: bytes) -> _Named:
-    """What cannot be read names nothing."""
+    """The names in the params; params that cannot be read name nothing."""
     try:
         return msgspec.json.decode(params, type=_Named)
     except msgspec.DecodeError:

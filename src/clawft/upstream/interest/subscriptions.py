@@ -12,7 +12,7 @@ log = logging.getLogger("clawft.upstream")
 
 
 class Subscriptions:
-    """What this session's server was told so far."""
+    """The subscriptions that this session's server was told so far."""
 
     def __init__(self, session: Session, interest: Interest) -> None:
         self._session = session

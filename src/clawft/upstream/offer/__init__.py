@@ -1,4 +1,4 @@
-"""What a server offers: read item by item, kept between starts, known before it is up.
+"""The offer of a server: read item by item, kept between starts, known before it is up.
 
 | what | where |
 |---|---|

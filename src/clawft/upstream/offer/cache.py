@@ -1,4 +1,4 @@
-"""What servers told us last time, on disk: tools are listed from here before a child is up."""
+"""The offers of servers as they were last time, on disk: tools are listed from here before a child is up."""
 
 import hashlib
 import logging
@@ -14,7 +14,7 @@ from clawft.upstream.spec import UpstreamSpec
 
 TTL_SECONDS = 300.0
 MAX_FILE_BYTES = 16 * 1024 * 1024
-"""What is longer was not written by us: no server has so much room."""
+"""The longest file that is read. We write no longer one: no server has so much room."""
 
 log = logging.getLogger("clawft.upstream")
 
@@ -31,11 +31,11 @@ class RememberedOffer(Struct):
     prompts: list[Raw] = []
     instructions: str = ""
     tasks: bool = False
-    """Can calls become tasks there?"""
+    """Whether calls can become tasks there."""
 
 
 class _Head(Struct):
-    """What has to be known of them all the time."""
+    """The part of an offer that has to be known all the time."""
 
     fingerprint: str
     stored: float
@@ -46,7 +46,7 @@ _remembered = msgspec.json.Decoder(RememberedOffer)
 
 
 def fingerprint(spec: UpstreamSpec) -> str:
-    """What makes it the same server: where it is and how it is started, not how we treat it."""
+    """The identity of the server: where it is and how it is started, not how we treat it."""
     identity = (spec.command, spec.args, spec.url, sorted(spec.env), sorted(spec.headers), spec.cwd)
     return hashlib.sha256(msgspec.json.encode(identity)).hexdigest()[:32]
 
@@ -77,7 +77,7 @@ class SchemaCache:
         return self._load(name)
 
     def era(self, spec: UpstreamSpec) -> str | None:
-        """What this very server spoke when it answered last."""
+        """The era that this very server spoke when it answered last."""
         found = self._head(spec)
         return found.era if found is not None else None
 

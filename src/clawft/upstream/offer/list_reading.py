@@ -30,9 +30,9 @@ MAX_TOLD = 5
 """Bad entries of one list that are told one by one."""
 MAX_TOLD_CHARS = 100
 TOOL_BYTES = 450
-"""What a tool takes in memory beside its definition: its names, and its place in every table."""
+"""The memory that a tool takes beside its definition: its names, and its place in every table."""
 ITEM_BYTES = 200
-"""What a prompt or a resource takes in memory beside its definition."""
+"""The memory that a prompt or a resource takes beside its definition."""
 WORTH_BYTES = 16 * 1024
 """With less room than that a list is not asked for: it may be large, and of no use."""
 TURN_SECONDS = 0.05
@@ -75,9 +75,9 @@ class ListReading(Generic[T]):
         self.heard = 0
         """Bytes we were sent, kept or not."""
         self.is_full = False
-        """There is more of it than there is room for."""
+        """Whether there is more of it than there is room for."""
         self.rest = ""
-        """Which part of it was not read, and why."""
+        """The part of it that was not read, with the reason."""
 
     async def take(self, page: Sequence[Raw]) -> bool:
         """False: no more of it."""
@@ -93,7 +93,7 @@ class ListReading(Generic[T]):
         return True
 
     def expects_some(self) -> bool:
-        """Is there room worth asking for it?"""
+        """Whether there is room worth asking for it."""
         return self._place.has_room(self._part, WORTH_BYTES)
 
     def take_at_once(self, items: Iterable[Raw]) -> None:
@@ -254,7 +254,7 @@ def cost_of(item: Tool | ForeignPrompt | ForeignResource | ForeignTemplate) -> i
 
 
 def key_of(item: Tool | ForeignPrompt | ForeignResource | ForeignTemplate) -> str:
-    """What it is asked for by."""
+    """The key that an item is asked for by."""
     if isinstance(item, Tool | ForeignPrompt):
         return item.name
     return item.uri if isinstance(item, ForeignResource) else item.uri_template
@@ -288,7 +288,7 @@ def read_prompt(raw: bytes) -> ForeignPrompt:
 
 
 def read_tools(items: Iterable[Raw], tasks: str = "") -> list[Tool]:
-    """Those that can be read, of a list that was read before. `tasks`: the era of a server that knows tasks."""
+    """The tools that can be read, of a list that was read before. `tasks`: the era of a server that knows tasks."""
     tools: list[Tool] = []
     for item in items:
         try:

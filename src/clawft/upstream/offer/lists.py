@@ -1,4 +1,4 @@
-"""What one server offers, as we know it: from the cache before it is up, from itself afterwards."""
+"""The offer of one server, as we know it: from the cache before it is up, from itself afterwards."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIST_CHANGED = {
 }
 
 Parts = frozenset[str]
-"""Which of a server's lists differ from before."""
+"""The server's lists that differ from before."""
 
 log = logging.getLogger("clawft.upstream")
 
@@ -55,7 +55,7 @@ class Lists:
 
     @property
     def era(self) -> Era | None:
-        """What the server spoke when it answered last."""
+        """The era that the server spoke when it answered last."""
         return self.offer.era if self.offer is not None else None
 
     def is_fresh(self) -> bool:
@@ -74,7 +74,7 @@ class Lists:
             self._changed(parts)
 
     def invalidate(self) -> bool:
-        """They have changed. True if someone must ask again; a flood of such news is one."""
+        """Note that the lists have changed. True if someone must ask again; a flood of such news is one."""
         self._cache.invalidate(self._spec.name)
         first, self._stale = not self._stale, True
         return first

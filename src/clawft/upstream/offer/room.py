@@ -43,7 +43,7 @@ class RoomPlace:
         self._reading: dict[str, int] = {}
         """Lists on their way in, as far as they have come."""
         self._beyond = 0
-        """What it has of the common room."""
+        """The part of the common room that it has."""
         self._is_left = False
         room.places += 1
 

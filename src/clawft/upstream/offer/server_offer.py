@@ -1,4 +1,4 @@
-"""What a server offers, as we have it: asked of the server itself, or as it was written down."""
+"""The offer of a server, as we have it: asked of the server itself, or as it was written down."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ServerOffer(Struct, frozen=True):
     era: Era = Era.HANDSHAKE
     instructions: str = ""
     tasks: bool = False
-    """Can calls become tasks there?"""
+    """Whether calls can become tasks there."""
     tools: tuple[Tool, ...] = ()
     prompts: tuple[ForeignPrompt, ...] = ()
     resources: tuple[ForeignResource, ...] = ()
@@ -38,7 +38,7 @@ class ServerOffer(Struct, frozen=True):
     cut: tuple[str, ...] = ()
     """Lists that there was not room for to the end."""
     left_out: tuple[str, ...] = ()
-    """What else of it is not offered, and why."""
+    """The other parts of it that are not offered, with the reasons."""
     heard: int = 0
     """Bytes it took to say all this, and what was cut."""
 
@@ -64,7 +64,7 @@ class ListReadings:
         self._tasks = tasks
 
     def beside(self, peer: Peer) -> Iterator[tuple[str, str, BesideReading]]:
-        """What to ask for besides the tools, of a server that declares it."""
+        """The lists to ask for besides the tools, of a server that declares them."""
         if peer.supports("prompts"):
             yield "prompts/list", "prompts", self.prompts
         if peer.supports("resources"):
@@ -114,7 +114,9 @@ async def _ask_for_tools(session: Session, reading: ListReading[Tool]) -> None:
 
 
 async def _ask_for(session: Session, method: str, member: str, reading: BesideReading) -> bool:
-    """Beside the tools: a list that fails, or does not come, is left out, for the sake of the rest. Did it answer?"""
+    """Ask for a list besides the tools. One that fails, or does not come, is left out, for the sake of the rest;
+    returns whether it came.
+    """
     if not reading.expects_some():
         reading.drop("not asked for, as there is no room for more of what servers list")
         return True
@@ -130,12 +132,12 @@ async def _ask_for(session: Session, method: str, member: str, reading: BesideRe
 
 
 def _is_unknown(failed: ClawftError) -> bool:
-    """It has no such list."""
+    """Whether the error means that there is no such list."""
     return isinstance(failed, JsonRpcFailure) and failed.error_code == METHOD_NOT_FOUND
 
 
 def recalled(written: RememberedOffer, server: str, place: RoomPlace) -> ServerOffer:
-    """What a server offered when it was written down, as far as there is room for it now."""
+    """The offer of a server when it was written down, as far as there is room for it now."""
     readings = ListReadings(server, place, Era(written.era), NOTHING, tasks=written.tasks)
     readings.tools.take_at_once(written.tools)
     readings.prompts.take_at_once(written.prompts)

@@ -1,4 +1,4 @@
-"""What a server is told that its client can do. Pure."""
+"""The capabilities of its client that a server is told. Pure."""
 
 from __future__ import annotations
 

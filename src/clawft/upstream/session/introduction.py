@@ -1,4 +1,4 @@
-"""Who is it? The era of a server found by asking, and what it says about itself."""
+"""Finds out the era of a server by asking, and reads its introduction."""
 
 from __future__ import annotations
 
@@ -95,7 +95,9 @@ class Introduction:
             return None
 
     async def _initialize_as_before(self) -> Peer:
-        """This server spoke the handshake dialect last time; if it does no more, we look again from the beginning."""
+        """Greet a server that spoke the handshake dialect last time; if it does no more, we look again from the
+        beginning.
+        """
         try:
             return await self._initialize()
         except (JsonRpcFailure, LinkRefused, ProtocolFailure):
@@ -115,7 +117,9 @@ class Introduction:
             return peer
 
     def _with_doubt(self, refused: JsonRpcFailure) -> JsonRpcFailure:
-        """Who is of the stateless era, and does not show it well, refuses the handshake for a reason that is none."""
+        """The refusal, with the reason for doubt: a stateless server that does not show its era well refuses the
+        handshake without a good reason.
+        """
         said = f"{refused.message}; {self._doubt}" if self._doubt else refused.message
         return JsonRpcFailure(refused.error_code, said, refused.error_data)
 
@@ -139,7 +143,7 @@ class Introduction:
 
 
 def about_us(version: str, capabilities: Mapping[str, Any]) -> dict[str, Any]:
-    """What every request of the stateless era says of its client."""
+    """The members about its client in every request of the stateless era."""
     return {metas.VERSION: version, metas.CAPABILITIES: capabilities, metas.CLIENT: CLIENT_INFO}
 
 

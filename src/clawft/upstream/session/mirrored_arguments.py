@@ -33,7 +33,9 @@ class Mirrors:
         self._left_out = 0
 
     def learn(self, tools: Sequence[T], wire_of: Callable[[T], bytes]) -> list[T]:
-        """Those that can be called. One with an annotation that cannot be honoured is left out, with a word why."""
+        """The tools that can be called. One with an annotation that cannot be honoured is left out, and the reason is
+        logged.
+        """
         self._known = {}
         self._count = self._left_out = 0
         return [tool for tool in tools if _MARK not in (wire := wire_of(tool)) or self._learn_one(wire)]

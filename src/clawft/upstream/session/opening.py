@@ -88,7 +88,7 @@ def _last_words(session: Session) -> str:
 
 
 def _wrongs(session: Session) -> str:
-    """What it sent instead of the answer."""
+    """The wrong messages that it sent instead of the answer."""
     told = ", ".join(f"{words}: {count}" for words, count in session.faults.in_words().items())
     return f"; it sent {told}" if told else ""
 

@@ -15,12 +15,12 @@ MAX_CURSOR_CHARS = 64 * 1024
 """Of the way to the next page; behind a longer one there is nothing for us."""
 
 FAILED_PAGE = (JsonRpcFailure, ProtocolFailure, RequestTimeout, LinkRefused, MessageTooLong)
-"""What goes wrong with one page, while the link is as good as before."""
+"""Errors of one page, while the link is as good as before."""
 
 AskPage = Callable[[str | None], Awaitable[bytes]]
 """For a cursor, or None at the beginning: the bare result."""
 TakePage = Callable[[Sequence[Raw]], Awaitable[bool]]
-"""Is given items, and says whether more are wanted."""
+"""Called with items; returns whether more are wanted."""
 
 
 async def read_pages(method: str, member: str, ask: AskPage, take: TakePage) -> str:

@@ -1,4 +1,4 @@
-"""What a server says about itself and wants from us, read from its answers. Pure."""
+"""The introduction of a server, and its wishes, read from its answers. Pure."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -30,7 +30,7 @@ _any_object = msgspec.json.Decoder(dict[str, Any])
 
 
 class Peer(Struct, frozen=True):
-    """What a server told about itself."""
+    """The introduction of a server."""
 
     era: Era
     revision: str
@@ -58,7 +58,7 @@ class Peer(Struct, frozen=True):
 
     @property
     def knows_tasks(self) -> bool:
-        """Can a call become a task there: by the extension, or in the way of 2025-11-25?"""
+        """Whether a call can become a task there: by the extension, or in the way of 2025-11-25."""
         if self.era is Era.STATELESS:
             return metas.TASKS in self.extensions
         requests = members(members(self.capabilities.get("tasks")).get("requests"))
@@ -99,7 +99,7 @@ def read_wanted(result: bytes) -> UnfinishedResult | None:
 
 
 def read_asked(result: bytes) -> UnfinishedResult:
-    """What the server wants to know, of a result or a task that is known to ask."""
+    """The questions of the server, in a result or a task that is known to ask."""
     try:
         return _wanted.decode(result)
     except msgspec.DecodeError as wrong:
@@ -149,7 +149,9 @@ def _with_fewer(method: str, result: bytes) -> bytes:
 
 
 def _must_be_whole(method: str, page: Mapping[str, Raw]) -> None:
-    """Who has nothing to list may leave the list out; a question or a task in its place is something else."""
+    """Raises ProtocolFailure for a question or a task in place of a list. A server that has nothing to list may leave
+    the list out.
+    """
     kind = bytes(page.get("resultType", Raw(_COMPLETE)))
     if kind != _COMPLETE:
         raise ProtocolFailure(f"the answer to {method} is a result of the kind {kind[:50].decode(errors='replace')}")

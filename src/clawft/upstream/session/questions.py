@@ -1,4 +1,4 @@
-"""What a server asks of us while it is connected: each question answered beside the others, a flood refused."""
+"""The questions of a server while it is connected: each answered beside the others, a flood refused."""
 
 from __future__ import annotations
 

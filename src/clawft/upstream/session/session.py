@@ -57,7 +57,7 @@ _object = msgspec.json.Decoder(dict[str, Raw])
 
 
 class SessionListener(Protocol):
-    """What a session needs from its owner: what to do with notifications, requests and the end of the link."""
+    """The owner of a session: the receiver of notifications, requests and the end of the link."""
 
     def on_notification(self, notification: Notification, stream: int | None) -> None: ...
 
@@ -189,7 +189,7 @@ class Session:
         return self._mirrors.learn(tools, bytes) if self.mirrors_arguments else tools
 
     def learn(self, tools: list[Tool]) -> list[Tool]:
-        """Those of its tools that can be called; over stateless HTTP their header annotations are known from now on."""
+        """The tools that can be called; over stateless HTTP their header annotations are known from now on."""
         return self._mirrors.learn(tools, lambda tool: tool.wire) if self.mirrors_arguments else tools
 
     @property
@@ -241,14 +241,16 @@ class Session:
         return self._was_pinged and await self.introduction.discover() is not None
 
     async def _is_stateless_no_more(self, refused: JsonRpcFailure | LinkRefused) -> bool:
-        """What every stateless server knows is refused for a reason other than that something is broken there."""
+        """Whether a method that every stateless server knows is refused for a reason other than a fault of
+        the server.
+        """
         if isinstance(refused, LinkRefused):
             return refused.http_status == BAD_REQUEST
         return refused.error_code != INTERNAL_ERROR
 
     @property
     def faults(self) -> Faults:
-        """What the server did wrong in this session."""
+        """The faults of the server in this session."""
         refused = self._questions.refused if self._questions is not None else 0
         own = Faults(unreadable=self._unheard, refused=refused, asked=self._asked, broken=self.broken_streams)
         return self.link.faults.plus(own)

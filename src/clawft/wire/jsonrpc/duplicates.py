@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 MAX_BESIDE_BYTES = 1024 * 1024
-"""What may stand in a request beside its params; it is read for keys that occur twice."""
+"""The most that may stand in a request beside its params; it is read for keys that occur twice."""
 
 
 def why_refused(line: bytes, params: bytes) -> str:

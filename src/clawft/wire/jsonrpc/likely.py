@@ -1,4 +1,4 @@
-"""What a message was probably meant as that cannot be read: whoever waits for its answer must not wait for ever."""
+"""Guesses the meaning of a message that cannot be read: whoever waits for its answer must not wait for ever."""
 
 import re
 

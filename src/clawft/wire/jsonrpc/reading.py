@@ -18,7 +18,7 @@ from clawft.wire.strings import replace_lone_surrogates
 
 
 class _OnlyId(Struct):
-    """What can still be read of a message whose other members have the wrong type."""
+    """The part that can still be read of a message whose other members have the wrong type."""
 
     id: Raw | UnsetType = UNSET
     method: Raw | UnsetType = UNSET
@@ -35,14 +35,14 @@ class _Envelope(Struct, gc=False):
 
 _ANSWER_HEAD = rb'\{(?:"jsonrpc": ?"2\.0", ?|"id": ?[0-9]{1,18}, ?){0,2}"result": ?'
 _ANSWER_TAIL = rb'(?:, ?"jsonrpc": ?"2\.0"|, ?"id": ?[0-9]{1,18}){0,2}\}'
-"""What stands around the result of an answer, as nearly everybody writes it."""
+"""The text around the result of an answer, as nearly everybody writes it."""
 _LONGEST_TAIL = 128
 
 _BARE = len('{"jsonrpc":"2.0","method":""}')
 _ID = len(',"id":')
 _PARAMS = len(',"params":')
 _AROUND_USUAL = _BARE + _ID + _PARAMS
-"""What stands in a usual request beside its id, method and params."""
+"""The text in a usual request beside its id, method and params."""
 
 _PIECE = 64 * 1024
 _utf8 = getincrementaldecoder("utf-8")
@@ -81,7 +81,9 @@ def _with_its_own_id(message: Message, line: bytes) -> Message:
 
 
 def decode_large(room: BytesIO) -> Message:
-    """What `decode` gives for a long line that nobody else has: the result of a usual answer is left where it is."""
+    """The message of a long line that nobody else has, as `decode` gives it: the result of a usual answer is left where
+    it is.
+    """
     line = room.getvalue()
     found = _find_result(line)
     if found is None:

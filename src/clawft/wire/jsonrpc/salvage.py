@@ -25,7 +25,7 @@ MAX_STEPS = 500_000
 _HEAD_BYTES = 64 * 1024
 _TEXT = rb'"(?:[^"\\]++|\\.)*+"'
 _FLAT = rb'[^\[\]{}"]*+(?:%b[^\[\]{}"]*+){0,500}' % _TEXT
-"""What has no brackets."""
+"""Text without brackets."""
 _VALUE = rb'(?:%b|[^\[\]{}",]++|[\[{]%b(?:[\[{]%b[\]}]%b){0,50}[\]}])' % (_TEXT, _FLAT, _FLAT, _FLAT)
 _MEMBERS = rb"(?:\s*%b\s*:\s*%b\s*,){0,50}\s*" % (_TEXT, _VALUE)
 _LIST = rb'"(?:tools|prompts|resources|resourceTemplates)"\s*:\s*\['
@@ -68,7 +68,7 @@ def salvaged(answer: bytes) -> bytes | None:
 
 
 class _Entries:
-    """Those that are kept, one by one; the others are counted."""
+    """The entries that are kept, one by one; the others are counted."""
 
     def __init__(self, answer: bytes, at: int) -> None:
         self._answer = answer
@@ -77,7 +77,7 @@ class _Entries:
         self.at = at
         self.unread = 0
         self.is_whole = False
-        """Was the end of the list found?"""
+        """Whether the end of the list was found."""
 
     def __iter__(self) -> Iterator[bytes]:
         kept = 0
@@ -130,6 +130,6 @@ def _instead_of(answer: bytes, begin: int) -> bytes:
 
 
 def name_in(text: bytes, begin: int = 0) -> bytes:
-    """What the entry that begins there is called; empty if it does not say so first, or in odd characters."""
+    """The name of the entry that begins there; empty if it does not say so first, or in odd characters."""
     name = re.compile(_NAMED).match(text, begin)
     return name[1] if name else b""

@@ -1,4 +1,5 @@
-"""What cannot be read may have been the answer to something: that has failed, as no better one will follow.
+"""Handles messages that cannot be read. One may have been the answer to a request: that has failed, as no better one
+will follow.
 
 Loaded with the first of it: few servers write what is no message.
 """
@@ -28,7 +29,7 @@ def fail_long(head: bytes, waiting: Waiting, error: MessageTooLong) -> None:
 
 
 def salvage(message: bytes, waiting: Waiting) -> bool:
-    """A list that somebody waits for is worth a second look. Did they get it?"""
+    """Save what can be read of a list that somebody waits for; returns whether they got it."""
     answer = read_salvaged(message)
     return answer is not None and waiting.fill(answer.id, answer)
 
@@ -44,6 +45,6 @@ def fail_answered(message: bytes, members: Sequence[bytes], waiting: Waiting, wr
 
 
 def refusal_of(message: bytes, wrong: WireError) -> bytes | None:
-    """What to say to whoever meant it as a request."""
+    """The refusal for whoever meant it as a request."""
     asked = None if likely_answer(message) else likely_request(message)
     return writing.failure(asked, wrong.code, str(wrong)) if asked else None

@@ -52,7 +52,7 @@ def id_of(answer: bytes) -> bytes:
 
 
 def is_notification(message: bytes) -> bool:
-    """Of a message we made: may it be left out for a reader that does not keep up?"""
+    """Whether a message of ours may be left out for a reader that does not keep up."""
     return message.startswith(b'{"jsonrpc":"2.0","method"')
 
 

@@ -1,4 +1,4 @@
-"""What a relayed call needs in the request that continues it; carried in our signed requestState."""
+"""The data a relayed call needs in the request that continues it; carried in our signed requestState."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def may_park(agent: Caller, session: Session) -> bool:
 
 
 class OpenRequests:
-    """Those of one server."""
+    """The open requests to one server."""
 
     def __init__(self, server: RelayedServer) -> None:
         self._server = server
