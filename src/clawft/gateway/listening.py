@@ -160,7 +160,7 @@ class Listen:
 
 
 async def _few_at_a_time(watch: Callable[[str], Awaitable[str]], names: list[str]) -> list[str]:
-    """Watch these names; returns those that are watched. Others are served in between, as many may listen at once."""
+    """Watch these names; returns those that are watched. Others are served in between: many listens may come."""
     watched: list[str] = []
     wanted = list(dict.fromkeys(names))
     for start in range(0, len(wanted), AT_ONCE):
