@@ -10,7 +10,8 @@ import pytest
 
 from clawft.gateway import pipe
 from clawft.gateway.pipe import PipeCaller
-from clawft.link.lines import PAUSE_READING_ABOVE, LineReader, LineWriter
+from clawft.link.line_reader import LineReader
+from clawft.link.line_writer import PAUSE_READING_ABOVE, LineWriter
 from clawft.model import Call, Caller, Reply
 from clawft.wire.framing import HEAD_BYTES, TooLong
 from tests.gateway.support import Demo, serving, turns

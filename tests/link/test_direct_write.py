@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from clawft.link.direct_write import LONGEST, write_directly
-from clawft.link.lines import LineReader, LineWriter
+from clawft.link.line_reader import LineReader
+from clawft.link.line_writer import LineWriter
 from clawft.wire.framing import TooLong
 from tests.gateway.support import turns
 from tests.requirements import requirement

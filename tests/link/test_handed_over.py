@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.link.lines import handed_over
+from clawft.link.pipe_ends import handed_over
 from tests import system
 from tests.requirements import requirement
 from tests.servers.weft import ROOT

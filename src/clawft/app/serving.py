@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from clawft.gateway.events import RightsChanged
 from clawft.gateway.pipe import PipeCaller
-from clawft.link.lines import LineWriter
+from clawft.link.line_writer import LineWriter
 from clawft.link.stdio_in import open_stdio, take_stdio
 
 if TYPE_CHECKING:  # which serves through us

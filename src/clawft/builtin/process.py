@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clawft.errors import ExecutionFailed, SpawnFailed
-from clawft.link.lines import handed_over
+from clawft.link.pipe_ends import handed_over
 from clawft.link.process import Child
 from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.probe import leash, memory_limit

@@ -12,7 +12,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import IO, NamedTuple
 
-from clawft.link.lines import Accept, LineReader, LineWriter, grow, handed_over
+from clawft.link.line_reader import Accept, LineReader
+from clawft.link.line_writer import LineWriter
+from clawft.link.pipe_ends import grow, handed_over
 from clawft.wire.framing import TooLong
 
 READ_BYTES = 65_536

@@ -20,7 +20,9 @@ from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, is_list,
 from clawft.link.deadline import Deadline
 from clawft.link.faults import Faults
 from clawft.link.first_id import before_first_id
-from clawft.link.lines import LineReader, LineWriter, grow, handed_over
+from clawft.link.line_reader import LineReader
+from clawft.link.line_writer import LineWriter
+from clawft.link.pipe_ends import grow, handed_over
 from clawft.link.process import Child, Launch, Said, start
 from clawft.link.share.read_throttle import ReadThrottle
 from clawft.link.share.turns import unended

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from clawft.link import lines
-from clawft.link.lines import LARGE_READ, LineReader
+from clawft.link import line_reader
+from clawft.link.line_reader import LARGE_READ, LineReader
 from tests.requirements import requirement
 
 PROGRAM = """
@@ -23,7 +23,7 @@ print("ctypes" in sys.modules)
 @requirement("QUAL-05")
 async def test_only_a_large_read_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(lines, "_expect_large_lines", lambda: asked.append(1))
+    monkeypatch.setattr(line_reader, "_expect_large_lines", lambda: asked.append(1))
     taken: asyncio.Queue[object] = asyncio.Queue()
     reader = LineReader(taken.put_nowait)
     reader.data_received(b'{"small":1}\n')

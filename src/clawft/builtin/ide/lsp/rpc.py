@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.errors import IdeFailed, SpawnFailed
-from clawft.link.lines import handed_over
+from clawft.link.pipe_ends import handed_over
 from clawft.link.process import Child, Launch, start
 from clawft.sandbox.cell import Cell
 from clawft.wire.correlate import OpenAnswers
