@@ -205,7 +205,7 @@ class App:
         running = self._upstreams.running() if self._upstreams is not None else []
         heard = {one.spec.name: one.offer for one in running if one.spec.trust == "trusted"}
         names = [one.spec.name for one in running]
-        return [ConnectedServer(name, said.instructions if (said := heard.get(name)) else "") for name in names]
+        return [ConnectedServer(name, offer.instructions if (offer := heard.get(name)) else "") for name in names]
 
     # ── servers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -32,12 +32,12 @@ class Logins:
         return ServerLogins(self._settings.home, self._settings.url_policy, self._exchanger())
 
     def _exchanger(self) -> Exchanger | None:
-        told = self._settings
-        if not told.auth_issuer:
+        settings = self._settings
+        if not settings.auth_issuer:
             return None
         from clawft.auth.token_exchange import Exchanger  # most gateways know one person
 
-        return Exchanger(told.auth_issuer, web_of_issuer(told.url_policy, told.auth_issuer), self.proofs)
+        return Exchanger(settings.auth_issuer, web_of_issuer(settings.url_policy, settings.auth_issuer), self.proofs)
 
     @cached_property
     def proofs(self) -> Proofs:

@@ -156,11 +156,11 @@ async def _count_withheld(app: App, row: ServerRow) -> int:
 
 def _left_out(status: ServerStatus) -> str:
     """The parts of the server's offer that we leave out, with the reasons."""
-    told = list(status.left_out)
+    reasons = list(status.left_out)
     if status.cut:
         parts = " and ".join(status.cut)
-        told.append(f"some of its {parts}: it lists more than there is room for beside other servers")
-    return "; ".join(told)
+        reasons.append(f"some of its {parts}: it lists more than there is room for beside other servers")
+    return "; ".join(reasons)
 
 
 def _reason_and_step(status: ServerStatus) -> tuple[str, str]:
@@ -214,10 +214,10 @@ def _processes() -> list[int]:
 
 def _session(pid: int) -> int:
     try:
-        told = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
         return 0  # gone in the meantime
-    return int(told[3])
+    return int(fields[3])
 
 
 def _resident(pid: int) -> int:

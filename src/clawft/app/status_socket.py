@@ -81,8 +81,8 @@ def mark_of_place(workspace: str, agent: str) -> str:
 
 def mark_of(mcp_config: Sequence[str]) -> str:
     """A digest of `--mcp-config`, independent of the current folder; empty for none."""
-    whole = [text if is_json(text) else str(Path(text).expanduser().absolute()) for text in mcp_config]
-    return sha256("\0".join(whole).encode()).hexdigest() if whole else ""
+    configs = [text if is_json(text) else str(Path(text).expanduser().absolute()) for text in mcp_config]
+    return sha256("\0".join(configs).encode()).hexdigest() if configs else ""
 
 
 class StatusSocket:

@@ -88,8 +88,8 @@ class Upstreams:
         from clawft.guard.approval.offers import OfferedTools  # loaded already, by approval itself
 
         upstream = self._as_had_by(caller, server)
-        told = upstream.offer.instructions if upstream.offer else ""
-        return OfferedTools(upstream.tools, told, local=upstream.spec.is_local)
+        instructions = upstream.offer.instructions if upstream.offer else ""
+        return OfferedTools(upstream.tools, instructions, local=upstream.spec.is_local)
 
     def beside(self, server: str, caller: Caller | None = None) -> Sequence[Tool]:
         """The server's prompts and resources as tools, for approval."""

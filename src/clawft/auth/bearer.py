@@ -154,8 +154,8 @@ class Verifier:
 
     async def _fetch_keys(self) -> dict[str, PyJWK]:
         url = self._jwks_url or await self._find_keys()
-        told = await self._web.document(url)
-        listed = told.get("keys") if told else None
+        answer = await self._web.document(url)
+        listed = answer.get("keys") if answer else None
         if not isinstance(listed, list):
             raise LoginFailed(f"{place_of(url)} has no keys")
         some = cast("list[object]", listed)[:MAX_KEYS]
@@ -164,10 +164,10 @@ class Verifier:
 
     async def _find_keys(self) -> str:
         for place in server_places(self.issuer):
-            told = await self._web.document(place)
-            if told is not None:
-                url = told.get("jwks_uri")
-                if told.get("issuer") != self.issuer or not isinstance(url, str):
+            answer = await self._web.document(place)
+            if answer is not None:
+                url = answer.get("jwks_uri")
+                if answer.get("issuer") != self.issuer or not isinstance(url, str):
                     raise LoginFailed(f"the metadata at {place_of(place)} is not that of {self.issuer}")
                 check_place(url, self._web.near)
                 return url

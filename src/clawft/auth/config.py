@@ -100,8 +100,8 @@ def hosts_of(provider: str, server: AuthServer) -> tuple[str, ...]:
     preset = PRESETS.get(provider)
     if preset is not None and preset.hosts:
         return preset.hosts
-    said = server.authorization_endpoint if server.issuer else ""  # by the issuer itself
-    places = (server.issuer, said, server.token_endpoint)
+    named = server.authorization_endpoint if server.issuer else ""  # by the issuer itself
+    places = (server.issuer, named, server.token_endpoint)
     return tuple(dict.fromkeys(host for place in places if (host := place_in(place))))
 
 

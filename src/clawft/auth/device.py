@@ -93,9 +93,9 @@ async def poll(web: Web, code: DeviceCode, login: Login) -> Login:
 async def poll_once(web: Web, code: DeviceCode, login: Login) -> Login:
     """Raises TokenRefused with `authorization_pending` while the person has not agreed yet."""
     fields = device_fields(code.device_code, login.resource)
-    token, told = await ask_for_token(web, login.server, login.client, fields, login.tokens.provider_name)
+    token, answer = await ask_for_token(web, login.server, login.client, fields, login.tokens.provider_name)
     token = token if token.scopes else replace(token, scopes=login.asked)
-    account = login.account or account_in(told)
+    account = login.account or account_in(answer)
     return replace(login, tokens=token, account=account, obtained_at=int(time.time()))
 
 

@@ -50,9 +50,9 @@ class ProtectedResource(Struct, frozen=True):
 async def find_resource(web: Web, server: str, challenge: Challenge) -> ProtectedResource:
     """Where this server sends us to log in. One that says nothing is taken to be its own authorization server."""
     for place in resource_places(server, challenge):
-        told = await web.document(place)
-        if told is not None:
-            return check_resource(told, server)
+        answer = await web.document(place)
+        if answer is not None:
+            return check_resource(answer, server)
     return ProtectedResource(_without_query(server), _origin(server), guessed=True)
 
 
@@ -88,9 +88,9 @@ async def find_server(web: Web, issuer: str, by: By = "browser") -> AuthServer:
     """The metadata of the authorization server, checked for this way of logging in."""
     check_place(issuer, web.near)
     for place in server_places(issuer):
-        told = await web.document(place)
-        if told is not None:
-            server = check_server(told, issuer, web.near, by)
+        answer = await web.document(place)
+        if answer is not None:
+            server = check_server(answer, issuer, web.near, by)
             if by != "program":
                 _check_pages(server, web)
             return server

@@ -91,13 +91,13 @@ def drop(name: str) -> None:
 
 def _key() -> bytes:
     if KEY_NAME not in _keys:
-        told = _read(KEY_NAME)
-        if not told:
+        stored = _read(KEY_NAME)
+        if not stored:
             raise ExecutionFailed(
                 "logins are sealed, and their key is not in the keyring",
                 hint="unlock the keyring; if the key is lost for good: weft auth logout NAME, and log in again",
             )
-        _keys[KEY_NAME] = base64.b64decode(told)
+        _keys[KEY_NAME] = base64.b64decode(stored)
     return _keys[KEY_NAME]
 
 

@@ -113,8 +113,8 @@ def _refused(server: AuthServer, answer: WebAnswer, fields: Mapping[str, str]) -
     place = place_of(server.token_endpoint)
     if answer.status == 200 and not error:
         return TokenRefused(f"{place} gave no token: nothing in its answer can be read as one", error="", hint=ADDRESS)
-    told = ": ".join(filter(None, (error or f"status {answer.status}", detail)))
-    return TokenRefused(f"{place} gave no token: {told}", error=error)
+    reason = ": ".join(filter(None, (error or f"status {answer.status}", detail)))
+    return TokenRefused(f"{place} gave no token: {reason}", error=error)
 
 
 # ── the grants ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -107,11 +107,11 @@ async def finish(store: KeyValueStore, make_web: MakeWeb, returned: Authorizatio
         why = brief(returned.error, SAID_CHARS) or "no code came back"
         raise LoginFailed(f"{flow.name}: the login was not granted: {why}")
     fields = code_fields(returned.code, flow.redirect_uri, waiting.verifier, flow.resource)
-    token, told = await ask_for_token(make_web(flow.near), flow.server, flow.client, fields, flow.name)
+    token, answer = await ask_for_token(make_web(flow.near), flow.server, flow.client, fields, flow.name)
     if not token.scopes:
         token = msgspec.structs.replace(token, scopes=flow.scopes)
     login = login_of(flow, token, "authorization_code")
-    return flow.name, msgspec.structs.replace(login, account=login.account or account_in(told))
+    return flow.name, msgspec.structs.replace(login, account=login.account or account_in(answer))
 
 
 def login_of(flow: LoginFlow, token: TokenSet, how: str) -> Login:
@@ -164,10 +164,12 @@ def _origin(url: str) -> str:
 def read_returned(query: str) -> AuthorizationResponse:
     """From the redirect's query."""
     pairs = parse_qsl(query[:MAX_ANSWER], keep_blank_values=True)
-    told = dict(pairs)
-    if sum(name in _OURS for name, _ in pairs) > len(_OURS & told.keys()):
+    fields = dict(pairs)
+    if sum(name in _OURS for name, _ in pairs) > len(_OURS & fields.keys()):
         return AuthorizationResponse("")  # RFC 6749, 3.1: none may come twice, as readers differ in which they take
-    return AuthorizationResponse(told.get("state", ""), told.get("code", ""), told.get("iss"), told.get("error", ""))
+    return AuthorizationResponse(
+        fields.get("state", ""), fields.get("code", ""), fields.get("iss"), fields.get("error", "")
+    )
 
 
 def account_in(told: Mapping[str, Any]) -> str:

@@ -52,5 +52,5 @@ class Proofs:
 
 
 def _name_of(person: Person) -> str:
-    told = (person.subject, person.client, sorted(person.scopes), sorted(person.groups))
-    return hashlib.sha256(repr(told).encode("utf-8", "surrogatepass")).hexdigest()[:32]  # JSON has no half characters
+    rights = (person.subject, person.client, sorted(person.scopes), sorted(person.groups))
+    return hashlib.sha256(repr(rights).encode("utf-8", "surrogatepass")).hexdigest()[:32]  # JSON has no half characters

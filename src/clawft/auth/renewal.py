@@ -176,25 +176,25 @@ def _run_helper(vault: Vault, name: str, login: Login, lock: int) -> None:
         cwd=vault.folder,
     )
     try:
-        said, _ = process.communicate(timeout=HELPER_SECONDS)
+        output, _ = process.communicate(timeout=HELPER_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
         raise LoginFailed(f"{name}: renewing the login took more than {HELPER_SECONDS:g} s") from None
     if process.returncode:
-        raise _failure_of(name, said)
+        raise _failure_of(name, output)
 
 
 def _failure_of(name: str, said: bytes) -> LoginFailed:
     try:
-        told = msgspec.json.decode(said, type=RenewalFailure)
+        failure = msgspec.json.decode(said, type=RenewalFailure)
     except msgspec.DecodeError:
         return LoginFailed(f"{name}: the login could not be renewed", hint=how_to_log_in(name))
-    if not told.reached:
-        return NotReached(f"{name}: {told.message}")
-    if told.error:
-        return TokenRefused(f"{name}: {told.message}", error=told.error, hint=how_to_log_in(name))
-    return LoginFailed(f"{name}: {told.message}", hint=how_to_log_in(name))
+    if not failure.reached:
+        return NotReached(f"{name}: {failure.message}")
+    if failure.error:
+        return TokenRefused(f"{name}: {failure.message}", error=failure.error, hint=how_to_log_in(name))
+    return LoginFailed(f"{name}: {failure.message}", hint=how_to_log_in(name))
 
 
 async def renew_here(vault: Vault, name: str, digest: str) -> None:

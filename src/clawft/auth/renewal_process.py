@@ -25,8 +25,8 @@ def main(folder: str, name: str, login: str) -> int:
     except ClawftError as failed:
         error = failed.error if isinstance(failed, TokenRefused) else ""
         # only here is it known which secret of the client's was sent: a server may repeat it
-        said = RenewalFailure(conceal(error), conceal(failed.message), reached=not isinstance(failed, NotReached))
-        return _failed(said)
+        failure = RenewalFailure(conceal(error), conceal(failed.message), reached=not isinstance(failed, NotReached))
+        return _failed(failure)
     except OSError as failed:  # the disk, at the last moment
         return _failed(RenewalFailure("", f"the renewed login cannot be kept: {failed.filename}: {failed.strerror}"))
     return 0

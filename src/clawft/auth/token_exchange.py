@@ -56,8 +56,8 @@ class Exchanger:
         server = await self._find()
         client = OAuthClient(wanted.client_id, wanted.client_secret, _method(wanted, server))
         fields = exchange_fields(token, wanted.audience, wanted.resource, wanted.scopes)
-        given, told = await ask_for_token(self._web, server, client, fields, name)
-        if told.get("issued_token_type", ACCESS_TOKEN) != ACCESS_TOKEN or given.token_type.lower() == "n_a":
+        given, answer = await ask_for_token(self._web, server, client, fields, name)
+        if answer.get("issued_token_type", ACCESS_TOKEN) != ACCESS_TOKEN or given.token_type.lower() == "n_a":
             raise LoginFailed(f"{self.issuer} gave something else than an access token for {name}")
         if given.access_token == token:
             raise LoginFailed(f"{self.issuer} gave the same token back: it is not meant for {name}, and not sent there")

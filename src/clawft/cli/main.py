@@ -131,8 +131,8 @@ def _unknown(words: list[str]) -> ClawftError:
     first = words[0]
     if first.startswith("-"):
         return unknown("option", first, OPTIONS, _with_options_behind(words) or "weft --help")
-    whole = meant(first) or _whole(first)
-    return unknown("command", first, () if whole else [*COMMANDS, *OPTIONS], whole or "weft --help")
+    suggestion = meant(first) or _whole(first)
+    return unknown("command", first, () if suggestion else [*COMMANDS, *OPTIONS], suggestion or "weft --help")
 
 
 def _with_options_behind(words: list[str]) -> str:

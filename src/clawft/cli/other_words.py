@@ -63,8 +63,8 @@ WORDS: Mapping[str, Mapping[str, str]] = {
 
 def meant(word: str, command: str = "") -> str:
     """The command in place of the word; empty where the word is of no program we know."""
-    return next((told for words, told in _told(command) if word in words), "")
+    return next((answer for words, answer in _told(command) if word in words), "")
 
 
 def _told(command: str) -> Iterator[tuple[list[str], str]]:
-    return ((words.split(), told) for words, told in WORDS.get(command, {}).items())
+    return ((words.split(), answer) for words, answer in WORDS.get(command, {}).items())

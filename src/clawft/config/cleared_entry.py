@@ -107,8 +107,8 @@ def left_open(values: Mapping[str, str]) -> Iterator[str]:
 
 def not_taken_over(entry: Mapping[str, Any], name: str) -> Iterator[str]:
     """Notes on keys that we cannot apply, each once."""
-    told = (words.format(name=name) for key, words in _NOT_OURS.items() if entry.get(key))
-    return iter(dict.fromkeys(told))
+    reasons = (words.format(name=name) for key, words in _NOT_OURS.items() if entry.get(key))
+    return iter(dict.fromkeys(reasons))
 
 
 def _shape(value: str) -> str:

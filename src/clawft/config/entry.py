@@ -62,10 +62,10 @@ _PLACE = r" - at `\$\.?(?P<key>\w*)(?P<inside>[^`]*)`"
 def read_own(table: object, document: TomlDocument, path: tuple[str, ...]) -> ServerEntry | InvalidConfig:
     """The entry, or the first mistake with its file, line and the nearest known key."""
     try:
-        told = msgspec.convert(table, ServerEntry)
+        entry = msgspec.convert(table, ServerEntry)
     except msgspec.ValidationError as wrong:
         return _explain(str(wrong), table, document, path)
-    return _unheard(told, document, path) or told
+    return _unheard(entry, document, path) or entry
 
 
 def _unheard(told: ServerEntry, document: TomlDocument, path: tuple[str, ...]) -> InvalidConfig | None:
@@ -224,9 +224,9 @@ def _texts(value: object) -> dict[str, str] | None:
 
 def reference(text: str) -> str:
     """The text with `${NAME}` and `${NAME:-default}` of other programs turned into our `secret://env/NAME`."""
-    whole = re.fullmatch(_VARIABLE, text)
-    if whole and not whole[2]:
-        return f"secret://env/{whole[1]}"
+    is_alone = re.fullmatch(_VARIABLE, text)
+    if is_alone and not is_alone[2]:
+        return f"secret://env/{is_alone[1]}"
     return re.sub(_VARIABLE, lambda found: f"${{secret://env/{found[1]}{found[2] or ''}}}", text)
 
 

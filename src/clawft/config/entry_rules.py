@@ -139,24 +139,24 @@ def _opened_by_workspace(told: ServerEntry) -> Mistake | None:
     if opened := _opens(told.sandbox):
         return Mistake(("sandbox",), f"a workspace file may not {opened}; say it in a file of your own")
     if told.verbatim:
-        said = "a workspace file may not let hidden characters pass; say it in a file of your own"
-        return Mistake(("verbatim",), said)
+        problem = "a workspace file may not let hidden characters pass; say it in a file of your own"
+        return Mistake(("verbatim",), problem)
     if told.max_message > DEFAULT_LIMIT:
-        said = f"a workspace file may not raise max_message above {DEFAULT_LIMIT}; say it in a file of your own"
-        return Mistake(("max_message",), said)
+        problem = f"a workspace file may not raise max_message above {DEFAULT_LIMIT}; say it in a file of your own"
+        return Mistake(("max_message",), problem)
     if told.redact is False:
-        said = "a workspace file may not let secrets pass in results; say it in a file of your own"
-        return Mistake(("redact",), said)
+        problem = "a workspace file may not let secrets pass in results; say it in a file of your own"
+        return Mistake(("redact",), problem)
     for key, text in _texts_of(told):
         if any(kind in text for kind in WORKSPACE_SECRETS):
-            said = (
+            problem = (
                 "a workspace file may not make us read files or run commands for a secret; use secret://keyring or env"
             )
-            return Mistake(key, said)
+            return Mistake(key, problem)
     globs = (*told.tools.allow, *told.tools.deny)
     if len(globs) > MAX_GLOBS or any(len(glob) > MAX_HOSTILE_GLOB for glob in globs):
-        said = f"tools of a workspace file has up to {MAX_GLOBS} globs of up to {MAX_HOSTILE_GLOB} letters"
-        return Mistake(("tools",), said)
+        problem = f"tools of a workspace file has up to {MAX_GLOBS} globs of up to {MAX_HOSTILE_GLOB} letters"
+        return Mistake(("tools",), problem)
     return None
 
 

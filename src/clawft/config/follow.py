@@ -56,10 +56,10 @@ class ServerFiles:
     @property
     def name_any(self) -> bool:
         """Whether any file or option could name a server."""
-        told = self._settings
-        if self._given_only or told.mcp_config:
-            return bool(told.mcp_config)
-        return names_servers(told.home, told.workspace, told.agent)
+        settings = self._settings
+        if self._given_only or settings.mcp_config:
+            return bool(settings.mcp_config)
+        return names_servers(settings.home, settings.workspace, settings.agent)
 
     @property
     def servers(self) -> Servers:
@@ -75,8 +75,15 @@ class ServerFiles:
     def _sources(self) -> Sources:
         from clawft.config.layers import Sources
 
-        told = self._settings
-        return Sources(told.home, told.workspace, told.agent, told.mcp_config, told.command_folders, self._given_only)
+        settings = self._settings
+        return Sources(
+            settings.home,
+            settings.workspace,
+            settings.agent,
+            settings.mcp_config,
+            settings.command_folders,
+            self._given_only,
+        )
 
     async def start(self, only: Collection[str] = (), *, quiet: bool = False) -> None:
         """Start all servers at once, or those named; only required ones are waited for.
@@ -100,8 +107,8 @@ class ServerFiles:
     def _tell_unused(self, servers: Servers, before: Servers | None = None) -> None:
         """Log servers that are not used, unless they were logged `before`."""
         unused = _unused(servers, before)
-        for said in islice(unused, MAX_TOLD):
-            log.warning("%s", said())
+        for message in islice(unused, MAX_TOLD):
+            log.warning("%s", message())
         if more := sum(1 for _ in unused):
             log.warning("%d more servers count for nothing: weft config check", more)
 
@@ -144,8 +151,13 @@ class ServerFiles:
     def _look(self) -> Stamps:
         from clawft.config.watch import stamps
 
-        told = self._settings
-        return stamps([*server_files(told.home, told.workspace, told.agent, told.mcp_config), self._approvals.path])
+        settings = self._settings
+        return stamps(
+            [
+                *server_files(settings.home, settings.workspace, settings.agent, settings.mcp_config),
+                self._approvals.path,
+            ]
+        )
 
     def _asked(self) -> Stamps:
         from clawft.config.watch import folder_stamps

@@ -51,8 +51,8 @@ def find(program: OtherProgram, around: UserFolders) -> Iterator[Candidate]:
 
 
 def _find_in(file: ServerFile, source: str, around: UserFolders) -> Iterator[Candidate]:
-    told = read_told(file.path)
-    for name, entry in file.read(told, around) if told else ():
+    written = read_told(file.path)
+    for name, entry in file.read(written, around) if written else ():
         yield candidate(source, file.path, name, entry, around)
 
 

@@ -20,14 +20,14 @@ def parse(content: bytes, file: str) -> dict[str, Any]:
     """The object in the file. Raises ConfigUnparsable, with file and line."""
     plain = content.removeprefix(b"\xef\xbb\xbf")
     try:
-        told = _decoded(plain)
+        decoded = _decoded(plain)
     except msgspec.DecodeError as wrong:
         raise _unparsable(str(wrong), plain, file) from None
     except (UnicodeDecodeError, RecursionError) as wrong:
         raise ConfigUnparsable(f"{file}:1: no valid JSON: {wrong}", hint="save it as UTF-8 text, less nested") from None
-    if not isinstance(told, dict):
+    if not isinstance(decoded, dict):
         raise ConfigUnparsable(f"{file}:1: a JSON object is expected", hint='{"mcpServers": {"name": {…}}}')
-    return cast("dict[str, Any]", told)
+    return cast("dict[str, Any]", decoded)
 
 
 def _decoded(content: bytes) -> object:

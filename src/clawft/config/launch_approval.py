@@ -119,8 +119,8 @@ def _contents(spec: UpstreamSpec, known: Approval | None, held: Mapping[str, str
     program, found = _program(spec.command), scripts(spec.command, spec.args, spec.cwd, spec.env)
     read = _as_then(known, _stamp(spec)) or {"program": _digest(program), "scripts": digests(found)}
     exact = {name: held[path] for name, path in found.items() if path in held}
-    told = {**members(read.get("scripts")), **exact}
-    return {"program": held.get(program, read.get("program", MISSING)), **({"scripts": told} if told else {})}
+    named = {**members(read.get("scripts")), **exact}
+    return {"program": held.get(program, read.get("program", MISSING)), **({"scripts": named} if named else {})}
 
 
 def _as_then(known: Approval | None, now: str) -> ShownText:

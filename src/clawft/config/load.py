@@ -127,8 +127,8 @@ def read_bytes(path: Path) -> bytes | None:
             content = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
         if path.is_symlink():  # the link may lead to what the user allows and denies
-            said = f"{path} leads to a file that is not there"
-            raise ConfigUnreadable(said, hint="correct the link, or remove it") from None
+            problem = f"{path} leads to a file that is not there"
+            raise ConfigUnreadable(problem, hint="correct the link, or remove it") from None
         return None
     except OSError as failure:
         raise ConfigUnreadable(

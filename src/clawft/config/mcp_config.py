@@ -14,21 +14,21 @@ from clawft.wire.shapes import members
 
 def delegation_in(texts: Sequence[str]) -> dict[str, Any]:
     """Keys and values; later ones win. Raises ConfigError, as the file was named explicitly."""
-    told: dict[str, Any] = {}
+    table: dict[str, Any] = {}
     for document in _documents(texts):
-        told |= in_foreign(document)
-    return told
+        table |= in_foreign(document)
+    return table
 
 
 def allowed_in(texts: Sequence[str]) -> dict[str, Any]:
     """`allowed_tools`, beside the servers or under `tools`, for all tools; the last one wins."""
-    told: dict[str, Any] = {}
+    rules: dict[str, Any] = {}
     for document in _documents(texts):
         for place in (document, members(document.get("tools"))):
             for key in ("allowed_tools", "allowedTools"):
                 if (globs := names_in(place.get(key))) is not None:
-                    told["tools.allow"] = globs
-    return told
+                    rules["tools.allow"] = globs
+    return rules
 
 
 def _documents(texts: Sequence[str]) -> Iterator[Mapping[str, Any]]:

@@ -58,9 +58,9 @@ _VALUES = re.compile(r"[^\s'\",;=]+")
 def by_module(args: Sequence[str], cwd: str, env: Mapping[str, str]) -> Iterator[Candidate]:
     """Files of `-m NAME`, and of what Python code imports."""
     places = [cwd, *(os.path.join(cwd, folder) for folder in env.get("PYTHONPATH", "").split(os.pathsep) if folder)]
-    for told, name in _modules(args):
+    for module, name in _modules(args):
         for place in places:
-            yield from _module(told, name, place, cwd)
+            yield from _module(module, name, place, cwd)
     for place in places[1:]:
         yield from (pair for name in _UNASKED for pair in _module(f"PYTHONPATH {name}", name, place, cwd))
 
@@ -95,8 +95,8 @@ def by_folder(args: Sequence[str], cwd: str) -> Iterator[Candidate]:
 def folders_entered(args: Sequence[str], cwd: str) -> list[str]:
     """Further folders to search, by an option or the code in a word."""
     code = (word for before, word in zip(("", *args), args, strict=False) if before in _CODE)
-    told = [*_values_of(_ENTERS, args), *(folder for word in code for folder in _ENTERED.findall(word))]
-    places = dict.fromkeys(os.path.normpath(os.path.join(cwd, folder)) for folder in told[:MAX_ENTERED])
+    folders = [*_values_of(_ENTERS, args), *(folder for word in code for folder in _ENTERED.findall(word))]
+    places = dict.fromkeys(os.path.normpath(os.path.join(cwd, folder)) for folder in folders[:MAX_ENTERED])
     return [place for place in places if place != os.path.normpath(cwd)]
 
 

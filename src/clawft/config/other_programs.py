@@ -122,8 +122,8 @@ def _named(value: object) -> list[str]:
 
 
 def _variables(headers: object) -> dict[str, str]:
-    told = members(headers).items()
-    return {name: f"${{{variable}}}" for name, variable in told if isinstance(variable, str)}
+    named = members(headers).items()
+    return {name: f"${{{variable}}}" for name, variable in named if isinstance(variable, str)}
 
 
 def _gemini(told: Mapping[str, Any], around: UserFolders) -> Entries:

@@ -113,8 +113,8 @@ def read_words(words: Sequence[str]) -> list[str]:
 
     Code may look like a secret, or hold one, so in a longer word only the secret parts are masked.
     """
-    whole = zip(words, masked_words(words, told_by_digest), strict=True)
-    return [masked if re.fullmatch(_PIECE, word) else _read_word(word) for word, masked in whole]
+    pairs = zip(words, masked_words(words, told_by_digest), strict=True)
+    return [masked if re.fullmatch(_PIECE, word) else _read_word(word) for word, masked in pairs]
 
 
 def _read_word(word: str) -> str:

@@ -32,15 +32,15 @@ def to_toml(spec: UpstreamSpec) -> str:
 
 def to_json(spec: UpstreamSpec) -> str:
     """The server as other programs write it: `{"mcpServers": {name: {…}}}`."""
-    told = _members_of(spec)
-    name = told.pop("name")
-    return msgspec.json.format(msgspec.json.encode({"mcpServers": {name: told}}), indent=2).decode()
+    written = _members_of(spec)
+    name = written.pop("name")
+    return msgspec.json.format(msgspec.json.encode({"mcpServers": {name: written}}), indent=2).decode()
 
 
 def _members_of(spec: UpstreamSpec) -> dict[str, Any]:
     default = msgspec.to_builtins(UpstreamSpec(spec.name))
-    told = msgspec.to_builtins(spec)
-    kept = {key: _lean(value, default[key]) for key, value in told.items() if value != default[key]}
+    written = msgspec.to_builtins(spec)
+    kept = {key: _lean(value, default[key]) for key, value in written.items() if value != default[key]}
     return {"name": spec.name, **kept, "trust": spec.trust}
 
 

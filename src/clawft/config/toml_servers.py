@@ -115,8 +115,8 @@ def _outcome_of(
 
     entry = read_own(table, document, path)
     if isinstance(entry, ServerEntry) and path and entry.name not in ("", name):
-        said = f"{at(('name',))}: the table is {name!r}, its name says {entry.name!r}"
-        entry = InvalidConfig(said, hint="remove one of them")
+        problem = f"{at(('name',))}: the table is {name!r}, its name says {entry.name!r}"
+        entry = InvalidConfig(problem, hint="remove one of them")
     if isinstance(entry, ConfigError):
         return RefusedServer(entry, document.file, is_required(table, layer), layer.is_workspace)
     return judged(name, entry, at(()), layer, at)

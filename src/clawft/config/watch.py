@@ -52,13 +52,13 @@ async def watch(
     seconds: float = POLL_SECONDS,
 ) -> None:
     """Until cancelled, report the stamps before and now, whenever the files differ from `since`."""
-    told = seen = since
+    seen_before = seen = since
     while True:
         await asyncio.sleep(seconds)
         now = look()
-        settled = _settled(told, seen, now)
-        if settled != told:
-            before, told = told, settled
+        settled = _settled(seen_before, seen, now)
+        if settled != seen_before:
+            before, seen_before = seen_before, settled
             await changed(before, settled)
         seen = now
 

@@ -38,11 +38,11 @@ class _Body(Struct):
 
 def read(body: dict[str, Any]) -> ConversationView:
     """Results are messages of their own here; those in a row are one to a script. Raises msgspec.ValidationError."""
-    told = msgspec.convert(body, _Body)
+    request = msgspec.convert(body, _Body)
     system: list[str] = []
     messages: list[ChatMessage] = []
     joins = False
-    for one in told.messages:
+    for one in request.messages:
         text = text_of(one.content)
         if one.role in ("system", "developer"):
             system.append(text)
@@ -51,7 +51,7 @@ def read(body: dict[str, Any]) -> ConversationView:
         else:
             messages.append(ChatMessage("assistant" if one.role == "assistant" else "user", text))
         joins = one.role == "tool"
-    return ConversationView(messages, "\n".join(system), [tool.function.name for tool in told.tools])
+    return ConversationView(messages, "\n".join(system), [tool.function.name for tool in request.tools])
 
 
 def response_body(answer: ModelAnswer, thinking: str, model: str, id: str) -> dict[str, Any]:

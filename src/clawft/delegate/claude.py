@@ -86,11 +86,11 @@ def body_of(request: ModelRequest, model: str, names: NameMap) -> dict[str, Any]
 
 
 def _tools(tools: Sequence[ToolSpec], names: NameMap) -> list[Block]:
-    told: list[Block] = [
+    blocks: list[Block] = [
         {"name": names.to_api(tool.name), "description": tool.description, "input_schema": object_schema(tool.schema)}
         for tool in tools
     ]
-    return [*told[:-1], told[-1] | _CACHED] if told else []
+    return [*blocks[:-1], blocks[-1] | _CACHED] if blocks else []
 
 
 def _messages(history: Sequence[HistoryEntry], names: NameMap) -> list[Block]:
@@ -120,9 +120,9 @@ def _content(entry: HistoryEntry, names: NameMap) -> tuple[str, list[Block]]:
 
 def _assistant_blocks(answer: ModelAnswer, names: NameMap) -> list[Block]:
     """The blocks of an answer as they came, with thinking and signatures; rebuilt if another vendor's model gave it."""
-    said = cast("object", answer.raw)
-    if answer.vendor == VENDOR and isinstance(said, list):  # a transcript may have been tampered with
-        return [*cast("list[Block]", said)]
+    blocks = cast("object", answer.raw)
+    if answer.vendor == VENDOR and isinstance(blocks, list):  # a transcript may have been tampered with
+        return [*cast("list[Block]", blocks)]
     text: list[Block] = [{"type": "text", "text": answer.text}] if answer.text else []
     return text + [
         {"type": "tool_use", "id": use.id, "name": names.to_api(use.name), "input": dict(use.input)}

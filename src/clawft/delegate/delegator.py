@@ -102,39 +102,38 @@ class Delegator:
 
     def warnings(self) -> Iterator[str]:
         """Targets that are switched on but cannot take tasks, and rules that cannot be used. Servers warn elsewhere."""
-        told = self._config
+        config = self._config
         for target, is_on, fault in (
-            (Target.CLAUDE, told.claude_enabled, self._fault_of_claude),
-            (Target.OPENAI, told.openai_enabled, self._fault_of_openai),
+            (Target.CLAUDE, config.claude_enabled, self._fault_of_claude),
+            (Target.OPENAI, config.openai_enabled, self._fault_of_openai),
         ):
             if is_on and (why := fault()):
                 yield f"{target.value}: {why}"
-        yield from rules.problems(told.rules)
+        yield from rules.problems(config.rules)
 
     def _fault_of_claude(self) -> str:
-        told = self._config
-        if not told.claude_enabled:
+        config = self._config
+        if not config.claude_enabled:
             return _switched_off("claude_enabled")
-        return _fault_of("anthropic", "claude", told.claude_key)
+        return _fault_of("anthropic", "claude", config.claude_key)
 
     def _fault_of_openai(self) -> str:
-        told = self._config
-        if not told.openai_enabled:
+        config = self._config
+        if not config.openai_enabled:
             return _switched_off("openai_enabled")
-        if not told.openai_model:
+        if not config.openai_model:
             return "delegation.openai_model names no model"
-        return _fault_of("openai", "openai", "" if told.openai_url else told.openai_key)
+        return _fault_of("openai", "openai", "" if config.openai_url else config.openai_key)
 
     def _fault_of_flow(self, caller: Caller) -> str:
-        told = self._config
-        if not told.claude_flow_enabled:
+        config = self._config
+        if not config.claude_flow_enabled:
             return _switched_off("claude_flow_enabled")
-        if not told.claude_flow_server:
+        server = config.claude_flow_server
+        if not server:
             return "delegation.claude_flow_server names no server"
-        if self._host.gateway.tools.find_visible(entry_tool(told.claude_flow_server), caller) is None:
-            return (
-                f"the server {told.claude_flow_server} is not connected (weft servers test {told.claude_flow_server})"
-            )
+        if self._host.gateway.tools.find_visible(entry_tool(server), caller) is None:
+            return f"the server {server} is not connected (weft servers test {server})"
         return ""
 
     # ── the work ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -190,16 +189,18 @@ class Delegator:
         return given, searched_by(given)
 
     def _model(self, job: DelegateJob, context: ExecutionContext, lacking: dict[Target, str]) -> Model:
-        told = self._config
+        config = self._config
         match job.target:
             case Target.CLAUDE:
                 from clawft.delegate.claude import Claude  # brings the vendor's library
 
-                return Claude(told.claude_model, read_key(told.claude_key), told.claude_url)
+                return Claude(config.claude_model, read_key(config.claude_key), config.claude_url)
             case Target.OPENAI:
                 from clawft.delegate.openai import OpenAI  # brings the vendor's library
 
-                return OpenAI(told.openai_model, _key_or_none(told.openai_key, told.openai_url), told.openai_url)
+                return OpenAI(
+                    config.openai_model, _key_or_none(config.openai_key, config.openai_url), config.openai_url
+                )
             case _:
                 return self._local(job, context.caller, lacking)
 

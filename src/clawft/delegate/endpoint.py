@@ -95,11 +95,11 @@ class Endpoint:
             await self._refuse(send, api, 400, f"this is no conversation: {wrong}")
             return
         model = str(body.get("model", self._scenario.model))
-        told = (reply.answer, reply.thinking, model, f"{next(self._ids):04}")
+        piece = (reply.answer, reply.thinking, model, f"{next(self._ids):04}")
         if body.get("stream"):
-            await (_break_off if reply.cut else stream)(send, _ready(api.event_frames(*told)))
+            await (_break_off if reply.cut else stream)(send, _ready(api.event_frames(*piece)))
         else:
-            response_body = msgspec.json.encode(api.response_body(*told))
+            response_body = msgspec.json.encode(api.response_body(*piece))
             await answer(send, 200, response_body[: len(response_body) // 2] if reply.cut else response_body, [JSON])
 
     async def _reply(self, seen: ConversationView) -> _Reply:

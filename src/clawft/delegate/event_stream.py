@@ -76,10 +76,10 @@ async def events_of(response: Any, key: ApiKey) -> AsyncIterator[dict[str, Any]]
 
 
 def _object(data: str) -> dict[str, Any]:
-    told = without_surrogates(json.loads(data))
-    if not isinstance(told, dict):
+    decoded = without_surrogates(json.loads(data))
+    if not isinstance(decoded, dict):
         raise ValueError(f"an event that is no object: {data[:40]}")
-    return told  # pyright: ignore[reportUnknownVariableType]  # whatever a server sends
+    return decoded  # pyright: ignore[reportUnknownVariableType]  # whatever a server sends
 
 
 class TextPieces:

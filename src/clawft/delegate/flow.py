@@ -64,17 +64,17 @@ class ClaudeFlow:
         result = await self._call(CREATE, {"type": KIND, "description": task})
         if result.is_error:
             return RunEnd.FAILED, "", result.text
-        told = _read(result.text)
-        id = told.id if told is not None else None
-        while told is not None and told.status in RUNNING and id is not None:
+        record = _read(result.text)
+        id = record.id if record is not None else None
+        while record is not None and record.status in RUNNING and id is not None:
             await asyncio.sleep(POLL_SECONDS)
             result = await self._call(STATUS, {"taskId": id})
             if result.is_error:
                 return RunEnd.FAILED, "", result.text
-            told = _read(result.text)
-        if told is None:
+            record = _read(result.text)
+        if record is None:
             return RunEnd.FAILED, result.text, UNREADABLE
-        if told.status == "failed":
+        if record.status == "failed":
             return RunEnd.FAILED, result.text, "claude-flow says that it failed"
         return RunEnd.DONE, result.text, ""
 

@@ -35,11 +35,12 @@ class _Body(Struct):
 
 def read(body: dict[str, Any]) -> ConversationView:
     """Raises msgspec.ValidationError if this is no conversation."""
-    told = msgspec.convert(body, _Body)
+    request = msgspec.convert(body, _Body)
     messages = [
-        ChatMessage("assistant" if one.role == "assistant" else "user", text_of(one.content)) for one in told.messages
+        ChatMessage("assistant" if one.role == "assistant" else "user", text_of(one.content))
+        for one in request.messages
     ]
-    return ConversationView(messages, text_of(told.system), [tool.name for tool in told.tools])
+    return ConversationView(messages, text_of(request.system), [tool.name for tool in request.tools])
 
 
 class _Block(Struct):

@@ -38,5 +38,5 @@ def system_prompt(workspace: str, servers: Sequence[ConnectedServer], *, searchi
 
 
 def _line(server: ConnectedServer) -> str:
-    told = " ".join(server.instructions.split())[:MAX_INSTRUCTIONS]
-    return f"- {server.name}: {told}" if told else f"- {server.name}"
+    instructions = " ".join(server.instructions.split())[:MAX_INSTRUCTIONS]
+    return f"- {server.name}: {instructions}" if instructions else f"- {server.name}"

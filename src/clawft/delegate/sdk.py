@@ -109,8 +109,8 @@ def _reason(broken: Exception) -> str:
     if words:
         return words
     cause = broken.__cause__
-    said = str(broken) or type(broken).__name__
-    return said + (f" ({cause})" if cause is not None and str(cause) else "")
+    reason = str(broken) or type(broken).__name__
+    return reason + (f" ({cause})" if cause is not None and str(cause) else "")
 
 
 def words_of(body: Any) -> str:

@@ -70,9 +70,9 @@ class ProgressReports:
                 self._report(state.value)
 
     def _report_said(self) -> None:
-        said, self._said = self._said, ""
-        if said:
-            self._report(said)
+        text, self._said = self._said, ""
+        if text:
+            self._report(text)
 
     def _report(self, message: str) -> None:
         self._count += 1

@@ -84,12 +84,12 @@ def history_of(file: Path) -> list[HistoryEntry]:
     with _opened(file) as lines:
         for line in lines:
             try:
-                told = _line.decode(line)
+                entry = _line.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 continue
-            if not isinstance(told, TranscriptStart | Outcome):
-                entries.append(told)
-                room -= max(length_of(told), LEAST_ENTRY)
+            if not isinstance(entry, TranscriptStart | Outcome):
+                entries.append(entry)
+                room -= max(length_of(entry), LEAST_ENTRY)
             if room < 0:
                 raise InvalidConfig(f"{file} is longer than a model can read", hint="begin a new task")
     return entries

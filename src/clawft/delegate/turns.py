@@ -135,22 +135,22 @@ def mended(history: Sequence[HistoryEntry]) -> list[HistoryEntry]:
 
     A call that was interrupted gets a result that says so.
     """
-    whole: list[HistoryEntry] = []
+    entries: list[HistoryEntry] = []
     for entry in history:
-        before = whole[-1] if whole else None
+        before = entries[-1] if entries else None
         uses = before.uses if isinstance(before, ModelAnswer) else ()
         if uses:
-            whole.append(_results_for(uses, entry))
+            entries.append(_results_for(uses, entry))
         if not isinstance(entry, ToolResults):
-            whole.append(entry)
-    if whole and isinstance(whole[-1], ModelAnswer) and whole[-1].uses:
-        whole.append(_results_for(whole[-1].uses, None))
-    return whole
+            entries.append(entry)
+    if entries and isinstance(entries[-1], ModelAnswer) and entries[-1].uses:
+        entries.append(_results_for(entries[-1].uses, None))
+    return entries
 
 
 def _results_for(uses: Sequence[ToolUse], after: HistoryEntry | None) -> ToolResults:
-    told = {each.id: each for each in after.results} if isinstance(after, ToolResults) else {}
-    return ToolResults(tuple(told.get(use.id) or ToolResult(use.id, INTERRUPTED, is_error=True) for use in uses))
+    results = {each.id: each for each in after.results} if isinstance(after, ToolResults) else {}
+    return ToolResults(tuple(results.get(use.id) or ToolResult(use.id, INTERRUPTED, is_error=True) for use in uses))
 
 
 INTERRUPTED = "interrupted: the run ended before this tool had answered; it may or may not have acted"

@@ -28,11 +28,11 @@ def run(options: Options) -> int:
 
 
 def _task(options: Options) -> str:
-    told = [text for text in (options.prompt, options.message, options.print) if text]
-    if len(told) > 1:
+    texts = [text for text in (options.prompt, options.message, options.print) if text]
+    if len(texts) > 1:
         raise WrongUsage("the task is given more than once", hint="use one of -p, -m and --print")
-    if told:
-        return told[0].encode(errors="surrogateescape").decode(errors="replace")
+    if texts:
+        return texts[0].encode(errors="surrogateescape").decode(errors="replace")
     if not sys.stdin.isatty():
         text = sys.stdin.buffer.read(MAX_TASK_BYTES + 1).decode("utf-8", "replace").strip()
         if len(text) > MAX_TASK_BYTES:
@@ -46,13 +46,13 @@ def _task(options: Options) -> str:
 
 def _more(options: Options) -> dict[str, Any]:
     """Keys of the configuration that only this command sets. Who names a target by hand switches it on for this run."""
-    told = {
+    given = {
         "delegation.max_turns": options.max_turns,
         "delegation.claude_model": options.model,
         "delegation.openai_model": options.model,
         f"delegation.{_SWITCHES.get(options.target, '')}": True if options.target in _SWITCHES else None,
     }
-    return {key: value for key, value in told.items() if value is not None}
+    return {key: value for key, value in given.items() if value is not None}
 
 
 _SWITCHES = {"claude": "claude_enabled", "openai": "openai_enabled", "flow": "claude_flow_enabled"}

@@ -64,10 +64,10 @@ class CallsInOrder:
         return self._without(filter(_has_ended, self._made.values()))
 
     def _without(self, calls: Iterable[CallEnded | None]) -> list[CallEnded]:
-        told = [call for call in calls if call is not None]
-        for call in told:
+        ended = [call for call in calls if call is not None]
+        for call in ended:
             del self._made[call.use.id]
-        return told
+        return ended
 
 
 def _has_ended(call: CallEnded | None) -> bool:

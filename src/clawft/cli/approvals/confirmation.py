@@ -19,12 +19,12 @@ def tell_all(done: str, given: Sequence[Approval], options: Options) -> int:
     if options.json:
         print_json({done: [described(each, time.time()) for each in given]})
         return 0
-    said: set[tuple[str, str]] = set()
+    shown: set[tuple[str, str]] = set()
     for each in given:
         print(one_line(f"{done}: {each.server} {each.tool or LAUNCH}"))
         if done == "approved":
-            fields = [(name, text) for name, text in texts.fields(each) if (each.server, text) not in said]
+            fields = [(name, text) for name, text in texts.fields(each) if (each.server, text) not in shown]
             print_fields([(f"  {name}", one_line(text)) for name, text in fields])
-            said.update((each.server, text) for name, text in fields if name == INSTRUCTIONS)
+            shown.update((each.server, text) for name, text in fields if name == INSTRUCTIONS)
     tell("a running weft follows within a second")
     return 0

@@ -28,8 +28,8 @@ ANOTHER = "import what `weft approvals export --output FILE` wrote elsewhere, as
 def run(options: Options) -> int:
     """Import the approvals that this person lacks, or has for another text."""
     file = "stdin" if options.file == STDIN else options.file
-    told = [_genuine(each, file) for each in parse(_content(options.file), file, hint=ANOTHER)]
-    coming = [_here(each, options) for each in told if _may_come(each, options)]
+    read = [_genuine(each, file) for each in parse(_content(options.file), file, hint=ANOTHER)]
+    coming = [_here(each, options) for each in read if _may_come(each, options)]
     found = {each.key: each for each in coming}.values()  # of two about one thing the later counts
     known = book()
     mine = {each.key: each for each in known.all()}
@@ -45,8 +45,8 @@ def run(options: Options) -> int:
         print_table(*table(rows, head))
     written = " (nothing was written)" if options.dry_run else ""
     tell(f"approvals{written}: {len(new)} new, {len(found) - len(new)} there already")
-    if len(coming) < len(told):
-        tell(f"{len(told) - len(coming)} left out: what is about programs (--launches), other folders or callers")
+    if len(coming) < len(read):
+        tell(f"{len(read) - len(coming)} left out: what is about programs (--launches), other folders or callers")
     return 0
 
 

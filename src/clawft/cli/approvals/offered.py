@@ -28,8 +28,8 @@ def offered(servers: Sequence[str], options: Options) -> dict[str, OfferedTools]
         if known:
             await start_servers(app, only=known)
             await app.pool.settled(SETTLE_SECONDS)
-        told = {name: _whole(app.upstreams.offered(name), app.upstreams.beside(name)) for name in known}
-        return {name: found for name, found in told.items() if found.tools}
+        offers = {name: _whole(app.upstreams.offered(name), app.upstreams.beside(name)) for name in known}
+        return {name: found for name, found in offers.items() if found.tools}
 
     now = with_app(options, work, servers=False)
     return {name: found for name in servers if (found := now.get(name) or _last_said(name)) is not None}

@@ -41,8 +41,8 @@ def _moment(text: str) -> float:
     try:
         return moment(text, time.time())
     except ValueError:
-        told = "10m (also s, h, d) for so long ago, or a date in UTC like 2026-07-28 or 2026-07-28T09:30"
-        raise wrong_value(f"{text!r} is no time: {told}") from None
+        form = "10m (also s, h, d) for so long ago, or a date in UTC like 2026-07-28 or 2026-07-28T09:30"
+        raise wrong_value(f"{text!r} is no time: {form}") from None
 
 
 def _show_options(parser: Parser) -> None:

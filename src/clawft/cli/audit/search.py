@@ -51,8 +51,12 @@ class AuditSearch(Struct, frozen=True):
             "is as new" if self.since is not None else "",
             "went wrong" if self.errors else "",
         ]
-        told = " and ".join(filter(None, asked))
-        return f"no recorded call {told}; weft audit tail shows the last of all" if told else "no call recorded yet"
+        criteria = " and ".join(filter(None, asked))
+        return (
+            f"no recorded call {criteria}; weft audit tail shows the last of all"
+            if criteria
+            else "no call recorded yet"
+        )
 
 
 def went_wrong(line: Mapping[str, Any]) -> bool:

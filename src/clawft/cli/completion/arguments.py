@@ -33,10 +33,10 @@ def _values(expected: Schema, schema: Schema, *, as_json: bool) -> Iterator[str]
     expected = resolved(expected, schema)
     for branch in (*_list(expected.get("anyOf")), *_list(expected.get("oneOf"))):
         yield from _values(_mapping(branch), schema, as_json=as_json)
-    told = _list(expected.get("enum")) or ([expected["const"]] if "const" in expected else [])
-    if not told and expected.get("type") == "boolean":
-        told = [True, False]
-    for value in told:
+    values = _list(expected.get("enum")) or ([expected["const"]] if "const" in expected else [])
+    if not values and expected.get("type") == "boolean":
+        values = [True, False]
+    for value in values:
         yield value if isinstance(value, str) and not as_json else msgspec.json.encode(value).decode()
 
 

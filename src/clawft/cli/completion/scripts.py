@@ -151,8 +151,8 @@ compdef _weft weft
 
 
 def _zsh_case(node: CommandNode) -> str:
-    said = " ".join(f"'{word}:{_quiet(text).replace(':', ',')}'" for word, text in (*node.words, *node.options))
-    return f"    {_pattern(node)}) found=({said}){'; asks=1' if node.path in OFFERS else ''} ;;"
+    described = " ".join(f"'{word}:{_quiet(text).replace(':', ',')}'" for word, text in (*node.words, *node.options))
+    return f"    {_pattern(node)}) found=({described}){'; asks=1' if node.path in OFFERS else ''} ;;"
 
 
 def _quiet(text: str) -> str:

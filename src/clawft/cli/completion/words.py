@@ -57,7 +57,7 @@ def _read(before: Sequence[str]) -> TypedLine | None:
     takes = {name: details.get("action", "store") != "store_true" for name, details in _options(parser)}
     ours = {name for name, _ in _options(common)}
     words: list[str] = []
-    told: list[str] = []
+    option_words: list[str] = []
     rest = iter(before[2:])
     for word in rest:
         if not word.startswith("-"):
@@ -66,8 +66,8 @@ def _read(before: Sequence[str]) -> TypedLine | None:
         values = [*islice(rest, 1)] if takes.get(word) else []
         if takes.get(word) and not values:
             return None
-        told += [word, *values] if word.partition("=")[0] in ours else []
-    return TypedLine(words, common.read(told))
+        option_words += [word, *values] if word.partition("=")[0] in ours else []
+    return TypedLine(words, common.read(option_words))
 
 
 def _options(parser: Parser) -> Iterator[tuple[str, Mapping[str, Any]]]:

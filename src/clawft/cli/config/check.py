@@ -24,23 +24,23 @@ def run(options: Options) -> int:
     found = problems(home_folder(), options.agent)
     warned: list[tuple[str, str]] = []
     if not found:  # with broken settings the same files would be complained of twice
-        told = _settings(options)
-        servers = _servers_in_files(told)
+        findings = _settings(options)
+        servers = _servers_in_files(findings)
         found += [each.error for each in servers.refused.values() if not each.own]
         named = (*servers.found.values(), *servers.waiting.values())
-        warned = [*_unread(told.home), *(warning for each in named for warning in warnings_of(each))]
+        warned = [*_unread(findings.home), *(warning for each in named for warning in warnings_of(each))]
         own = [each for each in servers.refused.values() if each.own]
         warned += [(each.error.message, f"it counts for nothing: your own server {each.own} is used") for each in own]
         warned += [missing for each in named if (missing := missing_program(each))]
-        warned += [(problem, "it is skipped: correct delegation.rules") for problem in _wrong_rules(told)]
+        warned += [(problem, "it is skipped: correct delegation.rules") for problem in _wrong_rules(findings)]
     told_of = [("fail", each.message, each.hint) for each in found] + [("warn", *each) for each in warned]
-    said = [(level, clipped(message, MAX_SAID), clipped(hint, MAX_SAID)) for level, message, hint in told_of]
+    rows = [(level, clipped(message, MAX_SAID), clipped(hint, MAX_SAID)) for level, message, hint in told_of]
     if options.json:
-        shown = [{"level": level, "message": message, "hint": hint} for level, message, hint in said]
+        shown = [{"level": level, "message": message, "hint": hint} for level, message, hint in rows]
         print_json({"ok": not found, "problems": shown})
-    elif not said:
+    elif not rows:
         print("the configuration is fine")
-    for level, message, hint in [] if options.json else said:
+    for level, message, hint in [] if options.json else rows:
         word = paint(level, "red" if level == "fail" else "yellow")
         print(f"{word}  {safe(message)}\n      {paint(safe(hint), 'dim')}")
     return 1 if found else 0

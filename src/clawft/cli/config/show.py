@@ -43,13 +43,13 @@ def _table(found: FoundServer) -> str:
 
 def masked(found: FoundServer) -> dict[str, Any]:
     spec = found.spec
-    told = msgspec.to_builtins(spec)
+    shown = msgspec.to_builtins(spec)
     default = msgspec.to_builtins(type(spec)(spec.name))
     for part in ("env", "headers"):
-        told[part] = masked_values(told[part])
-    told["args"] = tuple(masked_words(spec.args))
-    told["url"] = masked_url(spec.url)
-    return {key: value for key, value in told.items() if value != default[key]} | {"trust": spec.trust}
+        shown[part] = masked_values(shown[part])
+    shown["args"] = tuple(masked_words(spec.args))
+    shown["url"] = masked_url(spec.url)
+    return {key: value for key, value in shown.items() if value != default[key]} | {"trust": spec.trust}
 
 
 def _server(found: FoundServer) -> dict[str, Any]:

@@ -28,8 +28,8 @@ def warnings_of(found: FoundServer) -> list[tuple[str, str]]:
         ),
         *([(twice.message, twice.hint)] if twice else []),
         *((f"{where}: {what} holds what looks like a secret, in clear", instead) for what, instead in clear),
-        *((f"{where}: {said}", "give it by a variable: env") for said in unfilled(found.spec.args)),
-        *((f"{where}: {said}", "write secret://env/NAME, and export NAME=…") for said in left_open(values)),
+        *((f"{where}: {warning}", "give it by a variable: env") for warning in unfilled(found.spec.args)),
+        *((f"{where}: {warning}", "write secret://env/NAME, and export NAME=…") for warning in left_open(values)),
     ]
 
 

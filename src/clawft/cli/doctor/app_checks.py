@@ -42,18 +42,18 @@ def _is_shortened(entry: CatalogEntry) -> bool:
 
 def delegation(app: App) -> Iterator[DoctorFinding]:
     """The targets that could take a task now. Servers are not started here, so claude-flow is left to `servers`."""
-    told = app.settings.delegation
-    if not told.is_on:
+    config = app.settings.delegation
+    if not config.is_on:
         return
     from clawft.delegate.rules import problems  # only for those who delegate
 
     missing = app.delegator.missing(app.caller)
-    for target, is_on in ((Target.CLAUDE, told.claude_enabled), (Target.OPENAI, told.openai_enabled)):
+    for target, is_on in ((Target.CLAUDE, config.claude_enabled), (Target.OPENAI, config.openai_enabled)):
         if is_on and target in missing:
             yield warn("delegation", f"{target.value}: {missing[target]}", "weft agent --explain -p TASK")
         elif is_on:
             yield ok("delegation", f"{target.value} can take tasks")
-    for problem in problems(told.rules):
+    for problem in problems(config.rules):
         yield warn("delegation", problem, "correct delegation.rules")
 
 

@@ -88,8 +88,8 @@ def sandbox_with(found: Means) -> DoctorFinding:
         hint = INSTALL_BUBBLEWRAP if NOT_INSTALLED in found.reason else ALLOW_BUBBLEWRAP
         return warn("sandbox", f"{found.name}: {NOT_HELD}; {NOT_BOUNDED}; {found.reason}", hint)
     if not found.offline:
-        said = f"{found.name}: files are held; {NO_LISTS}; {NOT_BOUNDED}"
-        return warn("sandbox", said, "weft needs to make network namespaces")
+        gaps = f"{found.name}: files are held; {NO_LISTS}; {NOT_BOUNDED}"
+        return warn("sandbox", gaps, "weft needs to make network namespaces")
     return ok("sandbox", f"{found.name}: servers see no secrets, and write to the workspace only; {NOT_BOUNDED}")
 
 
@@ -100,8 +100,8 @@ def home(folder: Path) -> Iterator[DoctorFinding]:
     """Whether only the user can read and change what is in the home folder."""
     there = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
-        said = f"{folder} is not writable" if there == folder else f"{folder} cannot be made in {there}"
-        yield fail("home", said, f"export CLAWFT_HOME=DIR, or make it yours: ls -ld {quoted(there)}")
+        problem = f"{folder} is not writable" if there == folder else f"{folder} cannot be made in {there}"
+        yield fail("home", problem, f"export CLAWFT_HOME=DIR, or make it yours: ls -ld {quoted(there)}")
     elif _lacks_inodes(there):
         yield fail("home", f"the disk of {there} has room for no more files", f"make room: df -i {quoted(there)}")
     elif _room(there) < LEAST_ROOM:

@@ -40,5 +40,5 @@ def _servers_of(weft: RunningWeft) -> Iterator[DoctorFinding]:
 
 def _down(who: str, row: ServerRow) -> DoctorFinding:
     found = fail if row.state in ("failed", "refused") else warn
-    said = f"{who}: {row.name} is {row.state}: {row.error}"
-    return found("running", said, row.next or f"weft servers status {row.name}")
+    problem = f"{who}: {row.name} is {row.state}: {row.error}"
+    return found("running", problem, row.next or f"weft servers status {row.name}")

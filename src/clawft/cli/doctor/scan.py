@@ -62,7 +62,7 @@ def scan_servers(options: Options) -> int:
 def report_on(app: App) -> ScanReport:
     offered = {upstream.spec.name: list(_told_by(upstream)) for upstream in app.pool}
     names = {upstream.spec.name: {tool.name for tool in upstream.tools} for upstream in app.pool}
-    found = [one for server, told in offered.items() for one in _of_server(server, told, _foreign(server, names))]
+    found = [one for server, items in offered.items() for one in _of_server(server, items, _foreign(server, names))]
     found.sort(key=lambda one: ORDER.index(one.severity))
     return ScanReport(len(offered), sum(map(len, offered.values())), found)
 
@@ -79,8 +79,8 @@ def _told_by(upstream: Upstream) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if offer.instructions:
         yield "(instructions)", {"instructions": visible_text(offer.instructions)}
     for item in (*offer.prompts, *offer.resources, *offer.templates):
-        told = _members(item.raw)
-        yield str(told.get("name", "?")), told
+        own = _members(item.raw)
+        yield str(own.get("name", "?")), own
 
 
 def _shown(info: Mapping[str, Any]) -> dict[str, str]:
@@ -112,8 +112,8 @@ def _print(report: ScanReport) -> None:
         for line in lay_out((), [("      ", f"{one.where}: {one_line(one.excerpt)}")], width(), wrap=True):
             print(line)
     counted = Counter(one.severity for one in report.findings)
-    told = ", ".join(f"{counted[severity]} {severity}" for severity in ORDER if counted[severity]) or "nothing"
-    print(f"{report.looked_at} definitions of {report.servers} servers: {told} to look at")
+    summary = ", ".join(f"{counted[severity]} {severity}" for severity in ORDER if counted[severity]) or "nothing"
+    print(f"{report.looked_at} definitions of {report.servers} servers: {summary} to look at")
     if report.findings:
         print("These are guesses by what a text looks like. `weft tools show NAME` prints the whole definition;")
         print("`weft servers disable NAME` takes a server away, `--deny NAME` a tool.")

@@ -30,7 +30,7 @@ def servers(app: App) -> Iterator[DoctorFinding]:
     for why in (waits(name, known.waiting[name]) for name in waiting):
         yield warn("servers", why.message, why.hint)
     for found in known.found.values():
-        yield from (warn("servers", said, hint) for said, hint in warnings_of(found))
+        yield from (warn("servers", warning, hint) for warning, hint in warnings_of(found))
         if found.spec.enabled:
             yield from () if lacks_folder(found) else (_program(found),)
             yield from _variables(found)

@@ -133,11 +133,11 @@ def _is(value: Any, kind: str) -> bool:
 def kinds_of(expected: Schema, schema: Schema) -> frozenset[str]:
     """JSON types a value may have as far as the schema tells; empty if it does not."""
     expected = resolved(expected, schema)
-    told = expected.get("type")
-    if isinstance(told, str):
-        return frozenset({told}) & _KNOWN
-    if isinstance(told, list):
-        return frozenset(str(kind) for kind in cast("list[Any]", told)) & _KNOWN
+    types = expected.get("type")
+    if isinstance(types, str):
+        return frozenset({types}) & _KNOWN
+    if isinstance(types, list):
+        return frozenset(str(kind) for kind in cast("list[Any]", types)) & _KNOWN
     if "enum" in expected or "const" in expected:
         return frozenset(map(_kind_of, expected.get("enum", [expected.get("const")])))
     branches: list[Any] = expected.get("anyOf") or expected.get("oneOf") or []

@@ -35,5 +35,5 @@ def _row(resource: Resource) -> tuple[str, str, str]:
 
 
 def _template_row(template: ResourceTemplate) -> tuple[str, str, str]:
-    said = template.description or template.title or template.name
-    return one_line(template.uri_template), template.mime_type or "", one_line(f"template: {said}")
+    description = template.description or template.title or template.name
+    return one_line(template.uri_template), template.mime_type or "", one_line(f"template: {description}")

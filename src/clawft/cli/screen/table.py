@@ -124,8 +124,8 @@ def _wrapped_line(text: str, size: int) -> Iterator[str]:
             continue
         if line:
             yield line
-        *whole, line = _pieces(word, size)
-        yield from whole
+        *full, line = _pieces(word, size)
+        yield from full
     yield line
 
 

@@ -113,7 +113,7 @@ def _whole_url(text: str) -> str:
 def _entry(options: Options) -> ServerEntry:
     """As a file would spell it."""
     words = options.command or _words_in(options.url)
-    told: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "url": "" if words else options.url,
         "command": _absolute(words[0]) if words else "",
         "args": tuple(words[1:]),
@@ -124,7 +124,7 @@ def _entry(options: Options) -> ServerEntry:
         "trust": "trusted" if options.trust else "untrusted",
     }
     try:
-        return msgspec.convert(told, ServerEntry)
+        return msgspec.convert(entry, ServerEntry)
     except msgspec.ValidationError as wrong:
         raise WrongUsage(f"servers add: {in_words(wrong)}", hint="weft servers add --help") from None
 

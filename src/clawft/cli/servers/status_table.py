@@ -48,10 +48,10 @@ def print_table_of(found: Sequence[ServerRow]) -> None:
         print_table((*HEAD, *map(str.upper, whose), "LAST ERROR"), rows)
         return
     print_table(SHORT_HEAD, [_cells(row) for row in found])
-    said = [(row.name, one_line(row.error or _remark(row) or _weakness(row)), row.next) for row in found]
-    told = [each for each in said if each[1]]
-    print(end="\n" if told else "")
-    print_steps(told)
+    all_notes = [(row.name, one_line(row.error or _remark(row) or _weakness(row)), row.next) for row in found]
+    notes = [each for each in all_notes if each[1]]
+    print(end="\n" if notes else "")
+    print_steps(notes)
 
 
 def _error_and_step(row: ServerRow) -> str:
@@ -59,13 +59,13 @@ def _error_and_step(row: ServerRow) -> str:
 
 
 def _remark(row: ServerRow) -> str:
-    told = [
+    remarks = [
         f"withheld: {row.withheld} of its definitions, which are not what you approved" if row.withheld else "",
         f"left out: {row.left_out}" if row.left_out else "",
         f"lost before: {row.lost}" if row.lost else "",
         _faults(row),
     ]
-    return "; ".join(filter(None, told))
+    return "; ".join(filter(None, remarks))
 
 
 def _faults(row: ServerRow) -> str:
@@ -74,8 +74,8 @@ def _faults(row: ServerRow) -> str:
 
 def _weakness(row: ServerRow) -> str:
     """The gaps of its sandbox that should not be there."""
-    told = str(row.sandbox or "")
-    return f"sandbox: {told}" if "(" in told.removeprefix("landlock(") else ""
+    gaps = str(row.sandbox or "")
+    return f"sandbox: {gaps}" if "(" in gaps.removeprefix("landlock(") else ""
 
 
 def _cells(row: ServerRow) -> list[str]:

@@ -30,8 +30,8 @@ def try_out(spec: UpstreamSpec, options: Options) -> int:
     except NotConnected as failed:
         if not options.json:
             raise
-        told = {"ok": False, "name": spec.name, "error": failed.message, "hint": failed.hint}
-        print_json({**told, "steps": _timed(steps)})
+        result = {"ok": False, "name": spec.name, "error": failed.message, "hint": failed.hint}
+        print_json({**result, "steps": _timed(steps)})
         return 1
 
 
@@ -39,8 +39,8 @@ def _print_test(
     options: Options, status: ServerStatus, counts: dict[str, int], steps: Sequence[tuple[str, float]]
 ) -> None:
     if options.json:
-        told = {"ok": True, "name": status.name, "era": status.era, "revision": status.revision}
-        print_json({**told, **counts, "left_out": list(status.left_out), "steps": _timed(steps)})
+        result = {"ok": True, "name": status.name, "era": status.era, "revision": status.revision}
+        print_json({**result, **counts, "left_out": list(status.left_out), "steps": _timed(steps)})
         return
     print(paint(status.name, "bold"), paint("ok", "green"), sep="  ")
     about = " ".join(str(status.server_info[key]) for key in ("name", "version") if key in status.server_info)

@@ -47,14 +47,14 @@ OF_SERVERS = frozenset({"weft", "delegate"})
 
 def overrides(options: Options) -> dict[str, Any]:
     """The keys of the configuration that this command line sets."""
-    told = {
+    given = {
         "tools.names": options.names,
         "tools.surface": options.surface,
         "tools.allow": options.allow,
         "tools.deny": options.deny,
         "tools.builtin": False if options.no_builtin else None,
     }
-    return {key: value for key, value in told.items() if value is not None} | getattr(options, "more", {})
+    return {key: value for key, value in given.items() if value is not None} | getattr(options, "more", {})
 
 
 def loaded(options: Options) -> LoadedSettings:

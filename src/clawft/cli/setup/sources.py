@@ -10,8 +10,8 @@ from clawft.config.servers import Servers, discover
 
 def sources(options: Options) -> Sources:
     """Where the servers of this command line are named."""
-    told = settings(options)
-    return Sources(told.home, told.workspace, told.agent, told.mcp_config, told.command_folders)
+    chosen = settings(options)
+    return Sources(chosen.home, chosen.workspace, chosen.agent, chosen.mcp_config, chosen.command_folders)
 
 
 def discovered(options: Options) -> Servers:

@@ -14,8 +14,8 @@ def reason_of(app: App, name: str) -> tuple[str, str] | None:
     down = {each.name for each in app.pool.status() if each.status not in RUNNING and not each.rests}
     for server in servers_of(name, (*known.found, *known.waiting, *known.refused)):
         if server in known.waiting:
-            told = waits(server, known.waiting[server])
-            return told.message, told.hint
+            waiting = waits(server, known.waiting[server])
+            return waiting.message, waiting.hint
         if server in known.refused:
             return known.refused[server].error.message, known.refused[server].error.hint
         if not known.found[server].spec.enabled:

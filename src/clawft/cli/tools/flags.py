@@ -8,10 +8,10 @@ from clawft.model import Annotations
 def flags(hints: Annotations) -> list[str]:
     """The hints of the tool about itself, in words, the most important first."""
     if hints.read_only_hint:
-        told = ["read-only"]
+        words = ["read-only"]
     else:
-        told = [
+        words = [
             "destructive" if hints.destructive_hint else "writes",
             *(["idempotent"] if hints.idempotent_hint else []),
         ]
-    return [*told, *(["open-world"] if hints.open_world_hint else [])]
+    return [*words, *(["open-world"] if hints.open_world_hint else [])]
