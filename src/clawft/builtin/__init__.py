@@ -56,9 +56,9 @@ def families(
     only: Collection[str] | None = None,
 ) -> list[Provider]:
     """A provider for each family, or for those named in `only`; `settings` by namespace, where a family has any."""
-    told = settings or {}
+    chosen = settings or {}
     return [
-        _provider(namespace, workspace, _stores(store_for, namespace), told.get(namespace))
+        _provider(namespace, workspace, _stores(store_for, namespace), chosen.get(namespace))
         for namespace in FAMILIES
         if only is None or namespace in only
     ]

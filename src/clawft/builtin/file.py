@@ -186,11 +186,11 @@ def _listing(top: ConfinedPath, recursive: bool, limit: int) -> Listing:
     room = MAX_LISTED_CHARS
     left_out = False
     for name, status in walk_tree(top, recursive):
-        told = escaped_name(name)
-        room -= len(told)
+        shown = escaped_name(name)
+        room -= len(shown)
         if len(entries) == limit or room < 0:
             return Listing(entries, truncated=True)
-        entries.append(_entry(told, status))
+        entries.append(_entry(shown, status))
         left_out = left_out or (recursive and is_too_deep(top, name, status))
     return Listing(entries, left_out)
 

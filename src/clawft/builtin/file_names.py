@@ -18,8 +18,8 @@ def escaped_bytes(raw: bytes) -> str:
     """The bytes of a file name as escaped text: `\\xe9` for a byte that is not UTF-8, and `\\x5c` for a backslash that
     would otherwise look like such an escape.
     """
-    told = re.sub(_LIKE_BYTE, rb"\\x5c", raw) if b"\\x" in raw else raw
-    return re.sub(_LIKE_LETTER, _BRACKET, told.decode("utf-8", "backslashreplace"))
+    escaped = re.sub(_LIKE_BYTE, rb"\\x5c", raw) if b"\\x" in raw else raw
+    return re.sub(_LIKE_LETTER, _BRACKET, escaped.decode("utf-8", "backslashreplace"))
 
 
 def escaped_name(name: str) -> str:

@@ -58,8 +58,8 @@ class Matcher:
             raise InvalidArguments(f"search: the pattern is wrong: {answer[1:].decode().strip()}")
         if not answer.endswith(b"\n"):
             raise self._lost()
-        told = iter(map(int, answer.split()))
-        return [FoundLine(number, start) for number, start in zip(told, told, strict=True)]
+        numbers = iter(map(int, answer.split()))
+        return [FoundLine(number, start) for number, start in zip(numbers, numbers, strict=True)]
 
     def __exit__(
         self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None

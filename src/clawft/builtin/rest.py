@@ -226,8 +226,8 @@ def pause_before_again(found: FetchedAnswer, method: str, tries: int, now: float
     """Seconds until the next try; None if there is to be none."""
     if found.status not in TRY_AGAIN:
         return None
-    told = next((value for name, value in found.headers if name.lower() == "retry-after"), "")
-    wait = _seconds(told, now)
+    header = next((value for name, value in found.headers if name.lower() == "retry-after"), "")
+    wait = _seconds(header, now)
     if wait is None:
         return FIRST_PAUSE_S * 2**tries if method in _SAFE_TO_REPEAT else None
     return wait if wait <= MAX_PAUSE_S else None

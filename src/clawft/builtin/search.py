@@ -55,7 +55,7 @@ class Matches(Struct, frozen=True):
 
 def search_tree(top: ConfinedPath, query: Query) -> Matches:
     found: list[Match] = []
-    looked = total = said = 0
+    looked = total = text_bytes = 0
     ends = time.monotonic() + MAX_SECONDS
     with _finder(query) as find_lines:
         for place in _files(top, query.glob, deep := []):
@@ -63,10 +63,10 @@ def search_tree(top: ConfinedPath, query: Query) -> Matches:
             if place is not None and content is not None:
                 matches = _matches(escaped_name(place.relative), content, find_lines)
                 found += matches
-                said += sum(map(_length, matches))
+                text_bytes += sum(map(_length, matches))
                 looked += 1
                 total += len(content)
-            if reached := _bound(len(found), query.limit, total, ends) or _said_enough(said):
+            if reached := _bound(len(found), query.limit, total, ends) or _said_enough(text_bytes):
                 return Matches(found[: query.limit], looked, reached)
     return Matches(found, looked, _too_deep(deep))
 

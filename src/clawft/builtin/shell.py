@@ -98,9 +98,11 @@ def _start(
 async def _finish(start: ProcessStart) -> CommandResult:
     out, err = Tail(MAX_OUTPUT_BYTES), Tail(MAX_OUTPUT_BYTES)
     ended = await run(start, out.add, err.add)
-    said = err.text()
-    note = "" if start.cell is None else note_on_kept(start.cell, said)
-    return CommandResult(ended.status, out.text(), said + note, ended.timed_out, truncated=bool(out.lost or err.lost))
+    complaints = err.text()
+    note = "" if start.cell is None else note_on_kept(start.cell, complaints)
+    return CommandResult(
+        ended.status, out.text(), complaints + note, ended.timed_out, truncated=bool(out.lost or err.lost)
+    )
 
 
 def find_program(name: str, folder: int, path: str) -> str:

@@ -56,9 +56,9 @@ class Hit(Struct, frozen=True):
 
 def tools_with(settings: WebSettings | None) -> list[tuple[Callable[..., Any], bool]]:
     """The tools. Without a search engine `search` is not listed."""
-    told = settings or WebSettings()
-    page, search = web_tools(told)
-    return [(page, True), (search, bool(told.search_url))]
+    chosen = settings or WebSettings()
+    page, search = web_tools(chosen)
+    return [(page, True), (search, bool(chosen.search_url))]
 
 
 def web_tools(settings: WebSettings) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -111,8 +111,8 @@ def judge_by(policy: UrlPolicy, tool_name: str) -> Judge:
 def page_of(found: FetchedAnswer, *, raw: bool) -> Page:
     kind = found.content_type
     if found.body and not _is_text(kind):
-        told = f"{kind}, not text, and came with status {found.status}"
-        raise ExecutionFailed(f"fetch: {found.url} is {told}", hint="only text documents can be fetched")
+        reason = f"{kind}, not text, and came with status {found.status}"
+        raise ExecutionFailed(f"fetch: {found.url} is {reason}", hint="only text documents can be fetched")
     text, is_cut = bounded_text(found)
     if not raw and kind in ("text/html", "application/xhtml+xml"):
         marked = before_mark(text, MAX_MARKS)

@@ -224,9 +224,9 @@ def explain_file(path: str, content: ResourceContent) -> Mapping[str, Any]:
         f"Explain {path}: what it is for, how its parts work together, what it depends on, and what a newcomer should "
         "know before changing it. Name functions and lines where that helps."
     )
-    told = _prompt_result(text, EXPLAIN_FILE)
+    prompt = _prompt_result(text, EXPLAIN_FILE)
     attached = {"role": "user", "content": {"type": "resource", "resource": msgspec.to_builtins(content)}}
-    return {**told, "messages": [*told["messages"], attached]}
+    return {**prompt, "messages": [*prompt["messages"], attached]}
 
 
 def _prompt_result(text: str, prompt: Prompt) -> dict[str, Any]:

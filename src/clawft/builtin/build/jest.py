@@ -68,9 +68,9 @@ def read_jest(json: bytes) -> tuple[Case, ...] | None:
 
 
 def _cases(file: _File) -> Iterator[Case]:
-    for told in file.assertion_results:
-        output = "\n".join(told.failure_messages or ())[-MAX_OUTPUT_CHARS:]
-        yield Case(told.full_name, _ENDINGS.get(told.status, "ignored"), file.name, output)
+    for case in file.assertion_results:
+        output = "\n".join(case.failure_messages or ())[-MAX_OUTPUT_CHARS:]
+        yield Case(case.full_name, _ENDINGS.get(case.status, "ignored"), file.name, output)
     if not file.assertion_results and file.status == "failed":
         yield Case("(the file itself)", "failed", file.name, (file.message or "")[-MAX_OUTPUT_CHARS:])
 

@@ -73,7 +73,7 @@ def output_of(
     report = record.parser.report(written)
     out, err = record.out.text(), record.err.text()
     tests = None if report.tests is None else summed(report.tests)
-    told = RunOutput(
+    output = RunOutput(
         success=ended.exit_code == 0 and not ended.timed_out,
         exit_code=ended.exit_code,
         stdout=last_of(out),
@@ -83,7 +83,12 @@ def output_of(
         timed_out=ended.timed_out,
         note=_deadline(start) if ended.timed_out else "",
     )
-    return told, (told.stdout, told.stderr, told.diagnostics, told.tests) == (out, err, report.diagnostics, tests)
+    return output, (output.stdout, output.stderr, output.diagnostics, output.tests) == (
+        out,
+        err,
+        report.diagnostics,
+        tests,
+    )
 
 
 async def with_log(told: RunOutput, ctx: ToolContext, name: str, log: Log) -> RunOutput:

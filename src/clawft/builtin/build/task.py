@@ -85,12 +85,12 @@ async def _heard(run: _Run, start: ProcessStart, ctx: ToolContext) -> BuildOutpu
         ended, heard = await listen(start, run.runner.parser(ctx.progress))
     written = await asyncio.to_thread(_read_report, run.report) if run.runner.report else None
     too_large = written is not None and len(written) > MAX_REPORT_BYTES
-    told, whole = await asyncio.to_thread(output_of, start, ended, heard, None if too_large else written)
+    output, is_whole = await asyncio.to_thread(output_of, start, ended, heard, None if too_large else written)
     if too_large:
-        told = noted(told, f"its report has more than {MAX_REPORT_BYTES} bytes and was not read")
-    if not whole:
-        told = await with_log(told, ctx, f"build-{name}", heard.log)
-    return BuildOutput(**fields_of(told), task=name)
+        output = noted(output, f"its report has more than {MAX_REPORT_BYTES} bytes and was not read")
+    if not is_whole:
+        output = await with_log(output, ctx, f"build-{name}", heard.log)
+    return BuildOutput(**fields_of(output), task=name)
 
 
 def _read_report(file: Path) -> bytes | None:

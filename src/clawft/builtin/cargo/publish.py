@@ -27,7 +27,7 @@ def prepare(
     chosen = find_registry(registry, Path(places(workspace)["$CARGO_HOME"]), MANIFEST)
     secret = token_of(token, chosen) if token is not None and not dry_run else ""
     more = ("--registry", chosen.name, *(["--dry-run"] if dry_run else []))
-    told = chosen.environment(secret)
+    environment = chosen.environment(secret)
     return CargoRequest(
-        request.working_dir, request.timeout_s, request.settings, more, told, secret, publishes=not dry_run
+        request.working_dir, request.timeout_s, request.settings, more, environment, secret, publishes=not dry_run
     )

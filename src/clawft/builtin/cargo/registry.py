@@ -37,8 +37,8 @@ class CrateRegistry(Struct, frozen=True):
 
     def environment(self, token: str) -> dict[str, str]:
         """Variables that give cargo the registry and the token: no process list shows, and no file overrules them."""
-        told = {self.token_variable: token} if token else {}
-        return {**told, f"CARGO_REGISTRIES_{_upper(self.name)}_INDEX": self.index} if self.index else told
+        variables = {self.token_variable: token} if token else {}
+        return {**variables, f"CARGO_REGISTRIES_{_upper(self.name)}_INDEX": self.index} if self.index else variables
 
 
 def find_registry(name: str | None, cargo_home: Path, manifest: Manifest) -> CrateRegistry:

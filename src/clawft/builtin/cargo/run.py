@@ -93,11 +93,11 @@ async def _run(start: ProcessStart, parser: CargoParser, secret: str, name: str,
         raise cannot_start(failure.strerror or str(failure)) from None
     except SpawnFailed as refused:
         raise ExecutionFailed(f"failed to execute cargo: {refused.message}", hint=refused.hint) from None
-    told, whole = await asyncio.to_thread(output_of, start, ended, heard)
+    output, is_whole = await asyncio.to_thread(output_of, start, ended, heard)
     messages = first_of(parser.messages, MAX_MESSAGES_BYTES)
-    if not whole or len(messages) < len(parser.messages):
-        told = await with_log(told, ctx, name, heard.log)
-    return CargoOutput(**fields_of(told), messages=messages)
+    if not is_whole or len(messages) < len(parser.messages):
+        output = await with_log(output, ctx, name, heard.log)
+    return CargoOutput(**fields_of(output), messages=messages)
 
 
 def _start(

@@ -63,10 +63,10 @@ async def _restore(repo: Repo, paths: list[str], staged: bool, source: str) -> N
     if source:
         where += [f"--source={await commit_of(repo, source)}"]
     args = ("--literal-pathspecs", "restore", "--no-progress", *_FROM_STDIN, *where)
-    said = await repo.attempt(*args, stdin=_spelled(paths), write=True)
-    if said.code != 0 and "did not match any" in said.err:
+    ran = await repo.attempt(*args, stdin=_spelled(paths), write=True)
+    if ran.code != 0 and "did not match any" in ran.err:
         raise InvalidArguments(f"{repo.tool}: git knows no such file there: {', '.join(paths[:5])}")
-    repo.check(said)
+    repo.check(ran)
 
 
 async def _forget(repo: Repo, paths: list[str]) -> None:

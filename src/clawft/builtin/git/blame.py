@@ -63,12 +63,12 @@ async def blame(
             await asyncio.to_thread(_check_folder, repo, file)
         commit = [await commit_of(repo, wanted)] if wanted else []
         part = f"-L{offset + 1},+{limit + 1}"
-        said = await repo.attempt("blame", "--porcelain", "--no-textconv", part, *commit, "--", unescaped_name(file))
-    if said.code != 0:
-        if _PAST_THE_END.search(said.err):
+        ran = await repo.attempt("blame", "--porcelain", "--no-textconv", part, *commit, "--", unescaped_name(file))
+    if ran.code != 0:
+        if _PAST_THE_END.search(ran.err):
             return BlameResult([])
-        raise _failed(git.tool, file, failed(git.tool, said))
-    lines = parse_blame(said.out)
+        raise _failed(git.tool, file, failed(git.tool, ran))
+    lines = parse_blame(ran.out)
     count = fitting(lines, limit)
     return BlameResult(lines[:count], str(offset + count) if count < len(lines) else None)
 

@@ -37,8 +37,8 @@ async def branch(
     offset = offset_of(git.tool, cursor)
     wanted = argument_checks.word(git.tool, "pattern", pattern) if pattern else ""
     async with git.open(repo_path) as repo:
-        said = await repo.ask("for-each-ref", FORMAT, "refs/heads/", "refs/remotes/")
-    names, current = await understood(parse_branches, said)
+        listed = await repo.ask("for-each-ref", FORMAT, "refs/heads/", "refs/remotes/")
+    names, current = await understood(parse_branches, listed)
     shown, after = page([name for name in names if wanted in name], offset, limit)
     return BranchResult(shown, current, after)
 

@@ -75,7 +75,7 @@ async def _clone(git: Git, address: RemoteAddress, args: list[str], *, trusted: 
     known = await asyncio.to_thread(surroundings_of, git_program.brief[0], git.ctx.workspace, git.settings)
     purpose = RunPurpose(trusted, write=True, protocols=[address.protocol])
     cell = await cell_now(known, purpose, git.settings)
-    said = await run(
+    ran = await run(
         [*(git_program.brief if cell else git_program.tied), "clone", "--progress", *how, *args],
         tool=git.tool,
         folder=str(git.ctx.workspace),
@@ -84,8 +84,8 @@ async def _clone(git: Git, address: RemoteAddress, args: list[str], *, trusted: 
         listen=GitProgress(git.ctx.progress).feed,
         cell=cell,
     )
-    if said.code != 0:
-        raise failed(git.tool, said)
+    if ran.code != 0:
+        raise failed(git.tool, ran)
 
 
 def local_source(git: Git, address: RemoteAddress, base: Path | None = None) -> Path:

@@ -50,8 +50,8 @@ async def commit(
             if chosen == []:
                 return await make_commit(repo, message, who)
             staged = await stage(repo, chosen)
-            whole = chosen is None or not staged.others
-            made = await (make_commit(repo, message, who) if whole else _commit_apart(repo, message, who, staged))
+            takes_all = chosen is None or not staged.others
+            made = await (make_commit(repo, message, who) if takes_all else _commit_apart(repo, message, who, staged))
             return msgspec.structs.replace(made, embedded=staged.embedded)
 
 
@@ -67,11 +67,11 @@ async def make_commit(repo: Repo, message: str, who: dict[str, str]) -> CommitRe
     """Commit what is staged."""
     checks = [] if repo.trusted else ["--no-verify", "--no-gpg-sign", "--no-post-rewrite"]
     args = ["commit", "--file=-", "--cleanup=whitespace", "--no-status", "--quiet", *checks]
-    said = await repo.attempt(*args, stdin=message.encode(), write=True, extra=who)
-    if said.code != 0:
+    ran = await repo.attempt(*args, stdin=message.encode(), write=True, extra=who)
+    if ran.code != 0:
         check_resolved(repo.tool, (await read_status(repo)).changes)
-        if not said.err.strip():
+        if not ran.err.strip():
             raise ExecutionFailed(f"{repo.tool}: nothing to commit", hint="git__status shows what has changed")
-        raise failed(repo.tool, said)
-    oid, _, told = decoded(await repo.ask("log", "-1", "--no-show-signature", "--format=%H%x00%B")).partition("\0")
-    return CommitResult(oid, told.strip("\n"))
+        raise failed(repo.tool, ran)
+    oid, _, written = decoded(await repo.ask("log", "-1", "--no-show-signature", "--format=%H%x00%B")).partition("\0")
+    return CommitResult(oid, written.strip("\n"))

@@ -84,10 +84,10 @@ async def _filled(repo: Repo, found: list[Conflict]) -> list[Conflict]:
     async def fill(side: Side | None) -> Side | None:
         if side is None:
             return None
-        said = await repo.attempt("cat-file", "blob", side.oid)
-        if said.code != 0 or b"\0" in said.out:  # a submodule, or a binary file
+        ran = await repo.attempt("cat-file", "blob", side.oid)
+        if ran.code != 0 or b"\0" in ran.out:  # a submodule, or a binary file
             return side
-        return Side(side.oid, side.mode, shorten(decoded(said.out), BOUNDS.side_chars))
+        return Side(side.oid, side.mode, shorten(decoded(ran.out), BOUNDS.side_chars))
 
     return [
         Conflict(each.path, await fill(each.base), await fill(each.ours), await fill(each.theirs))

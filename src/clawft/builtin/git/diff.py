@@ -122,18 +122,18 @@ async def changes(
     rest = [*submodules, *options, "--end-of-options", *ends, "--", *map(unescaped_name, where)]
     skipped = [f"--skip-to={os.fsdecode(start.name)}"] if start.name else []
     shape = [*COMMON, "--raw", "--patch", f"-U{wanted.context or 0}", "--inter-hunk-context=0", *skipped]
-    said = await repo.attempt("--literal-pathspecs", "diff", *shape, *rest, hear=read.feed)
-    if said.had_enough:
+    ran = await repo.attempt("--literal-pathspecs", "diff", *shape, *rest, hear=read.feed)
+    if ran.had_enough:
         return _result(read, start.totals or await _totals(repo, len(read.sections), rest))
-    if said.code != 0:
-        raise _gone(repo.tool) if start.name and "No such path" in said.err else failed(repo.tool, said)
+    if ran.code != 0:
+        raise _gone(repo.tool) if start.name and "No such path" in ran.err else failed(repo.tool, ran)
     read.end()
     return _result(read, start.totals or DiffTotals(len(read.sections), read.additions, read.deletions))
 
 
 async def _totals(repo: Repo, files: int, rest: Sequence[str]) -> DiffTotals:
-    said = decoded(await repo.ask("--literal-pathspecs", "diff", *COMMON, "--shortstat", *rest))
-    counts = [re.search(rf"(\d+) {word}", said) for word in ("insertion", "deletion")]
+    counted = decoded(await repo.ask("--literal-pathspecs", "diff", *COMMON, "--shortstat", *rest))
+    counts = [re.search(rf"(\d+) {word}", counted) for word in ("insertion", "deletion")]
     return DiffTotals(files, *(int(found[1]) if found else 0 for found in counts))
 
 

@@ -131,5 +131,5 @@ def _own_words(err: str) -> str:
     """The lines that name the reason, without progress and advice."""
     lines = [line.strip() for line in err.replace("\r", "\n").split("\n")]
     telling = [line for line in lines if line.startswith(("fatal:", "error:"))] or [line for line in lines if line]
-    told = "; ".join(re.sub(r"^(?:fatal|error): ", "", line) for line in telling[:5])
-    return told if len(told) <= BOUNDS.told_chars else f"{told[: BOUNDS.told_chars]} …"
+    reason = "; ".join(re.sub(r"^(?:fatal|error): ", "", line) for line in telling[:5])
+    return reason if len(reason) <= BOUNDS.told_chars else f"{reason[: BOUNDS.told_chars]} …"

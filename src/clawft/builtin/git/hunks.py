@@ -34,8 +34,8 @@ class HunkPieces:
         return done
 
     def end(self) -> Hunk:
-        whole = (self._old, self._new) == (self._hunk.old_start, self._hunk.new_start)
-        return self._piece(whole or self._tells_all)
+        is_whole = (self._old, self._new) == (self._hunk.old_start, self._hunk.new_start)
+        return self._piece(is_whole or self._tells_all)
 
     def _cut(self) -> Hunk:
         piece = self._piece(self._tells_all)
@@ -63,8 +63,8 @@ def without_ends(lines: list[str]) -> list[str]:
 
 def pieces(hunk: Hunk, lines: Iterable[str], most: int = BOUNDS.piece_bytes) -> Iterator[Hunk]:
     """The hunk, or if it is long several that say the same, each with its true line numbers."""
-    whole = HunkPieces(hunk, most)
+    collector = HunkPieces(hunk, most)
     for line in lines:
-        if (piece := whole.add(line)) is not None:
+        if (piece := collector.add(line)) is not None:
             yield piece
-    yield whole.end()
+    yield collector.end()

@@ -53,8 +53,8 @@ async def identity_if_any(repo: Repo) -> dict[str, str]:
 
 
 async def _look(repo: Repo, given: Mapping[str, str]) -> dict[str, str]:
-    said = await repo.attempt("config", "-z", "--get-regexp", r"^user\.(name|email)$", users_own=True)
-    return resolve(IdentitySources(given, people(repo.tool), parse(said.out)))
+    ran = await repo.attempt("config", "-z", "--get-regexp", r"^user\.(name|email)$", users_own=True)
+    return resolve(IdentitySources(given, people(repo.tool), parse(ran.out)))
 
 
 def _missing(found: Mapping[str, str], kind: str) -> str:

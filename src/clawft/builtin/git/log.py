@@ -75,14 +75,12 @@ async def _check_commits(repo: Repo, revision: str) -> None:
 async def read_log(repo: Repo, tips: list[str], where: list[str], skip: int, count: int) -> list[LogEntry]:
     """The commits; none before the first commit."""
     args = ("log", "-z", FORMAT, "--no-show-signature", "--no-color", "--no-mailmap", f"--skip={skip}", f"-n{count}")
-    said = await repo.attempt(
-        "--literal-pathspecs", *args, "--end-of-options", *tips, "--", *map(unescaped_name, where)
-    )
-    if said.code == 0:
-        return parse_log(said.out)
+    ran = await repo.attempt("--literal-pathspecs", *args, "--end-of-options", *tips, "--", *map(unescaped_name, where))
+    if ran.code == 0:
+        return parse_log(ran.out)
     if tips == ["HEAD"] and await head_of(repo) is None:
         return []
-    raise failed(repo.tool, said)
+    raise failed(repo.tool, ran)
 
 
 def parse_log(said: bytes) -> list[LogEntry]:
@@ -107,9 +105,9 @@ async def head_of(repo: Repo) -> str | None:
 
 async def _check_readable(repo: Repo) -> None:
     """Raises ExecutionFailed if the repository needs a newer git."""
-    said = await repo.attempt("rev-parse", "--git-dir")
-    if "repository extension" in said.err:
-        repo.check(said)
+    ran = await repo.attempt("rev-parse", "--git-dir")
+    if "repository extension" in ran.err:
+        repo.check(ran)
 
 
 async def _is_unborn(repo: Repo) -> bool:
@@ -120,8 +118,8 @@ async def _is_unborn(repo: Repo) -> bool:
 
 
 async def try_commit(repo: Repo, revision: str) -> str | None:
-    said = await repo.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    return said.out.decode().strip() if said.code == 0 else None
+    ran = await repo.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    return ran.out.decode().strip() if ran.code == 0 else None
 
 
 async def commit_of(repo: Repo, revision: str) -> str:
@@ -141,8 +139,8 @@ async def empty_tree(repo: Repo) -> str:
 
 
 async def _cursor(repo: Repo, tips: list[str], skip: int) -> str:
-    said = await repo.ask("rev-parse", "--revs-only", "--end-of-options", *tips)
-    found = [word for word in said.decode().split() if not word.startswith("-")]
+    listed = await repo.ask("rev-parse", "--revs-only", "--end-of-options", *tips)
+    found = [word for word in listed.decode().split() if not word.startswith("-")]
     if len(found) > MOST_TIPS:
         raise InvalidArguments(f"{repo.tool}: the range starts from more than {MOST_TIPS} commits", hint="name fewer")
     return f"{skip}:{','.join(found)}"

@@ -84,7 +84,7 @@ async def _merge(repo: Repo, how: str, who: dict[str, str]) -> list[str]:
     """Merge what was fetched; gives the files with conflicts."""
     checks = [] if repo.trusted else ["--no-verify", "--no-gpg-sign", "--no-verify-signatures"]
     args = ["merge", "--quiet", "--no-edit", "--no-stat", "--no-progress", "--no-autostash", how, *checks]
-    said = await repo.attempt(*args, "FETCH_HEAD", write=True, extra=who)
-    if said.code != STOPPED:
-        repo.check(said)
-    return await conflicts_after(repo, said)
+    ran = await repo.attempt(*args, "FETCH_HEAD", write=True, extra=who)
+    if ran.code != STOPPED:
+        repo.check(ran)
+    return await conflicts_after(repo, ran)

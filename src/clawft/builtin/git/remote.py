@@ -107,7 +107,7 @@ async def _ensure_may_push(git: Git, remote: str, ref: str, *, force: bool) -> N
 
 
 async def fetch_refs(repo: Repo, remote: str, refs: list[str], how: list[str]) -> None:
-    said = await repo.attempt(
+    ran = await repo.attempt(
         "fetch",
         "--progress",
         "--no-recurse-submodules",
@@ -120,7 +120,7 @@ async def fetch_refs(repo: Repo, remote: str, refs: list[str], how: list[str]) -
         protocols=await protocols_of(repo, remote),
         listen=GitProgress(repo.git.ctx.progress).feed,
     )
-    repo.check(said)
+    repo.check(ran)
 
 
 async def _push(repo: Repo, remote: str, ref: str, how: list[str], *, force: bool) -> GitOutput:
@@ -137,11 +137,11 @@ async def _push(repo: Repo, remote: str, ref: str, how: list[str], *, force: boo
 
 async def protocols_of(repo: Repo, remote: str, *, pushing: bool = False) -> list[str]:
     """The protocols git may use with a remote, after all its addresses were judged."""
-    said = await repo.attempt("remote", "get-url", "--all", *(["--push"] if pushing else []), remote)
-    if said.code != 0:
+    ran = await repo.attempt("remote", "get-url", "--all", *(["--push"] if pushing else []), remote)
+    if ran.code != 0:
         raise InvalidArguments(f"{repo.tool}: there is no remote '{remote}'", hint="see git config remote.<name>.url")
     git, protocols = repo.git, set[str]()
-    for url in decoded(said.out).splitlines():
+    for url in decoded(ran.out).splitlines():
         address = read_address(repo.tool, url)
         check_address(repo.tool, address, git.settings.manifest(), local=git.settings.local)
         if address.protocol == "file":
@@ -153,15 +153,17 @@ async def protocols_of(repo: Repo, remote: str, *, pushing: bool = False) -> lis
 
 
 async def current_branch(repo: Repo) -> str:
-    said = await repo.attempt("symbolic-ref", "--quiet", "HEAD")
-    if said.code != 0:
+    ran = await repo.attempt("symbolic-ref", "--quiet", "HEAD")
+    if ran.code != 0:
         raise ExecutionFailed(f"{repo.tool}: no branch is checked out", hint="name one, or git__switch to one")
-    return decoded(said.out).strip()
+    return decoded(ran.out).strip()
 
 
 async def _refs(repo: Repo) -> dict[str, str]:
-    said = await repo.ask("for-each-ref", "--format=%(refname) %(objectname) %(symref)", "refs/remotes/", "refs/tags/")
-    records = (line.split(" ") for line in decoded(said).splitlines())
+    listed = await repo.ask(
+        "for-each-ref", "--format=%(refname) %(objectname) %(symref)", "refs/remotes/", "refs/tags/"
+    )
+    records = (line.split(" ") for line in decoded(listed).splitlines())
     return {ref: oid for ref, oid, alias in records if not alias}
 
 

@@ -69,12 +69,12 @@ async def show(
 
 
 async def content_of(repo: Repo, commit: str, file: str) -> bytes:
-    said = await repo.attempt("cat-file", "blob", f"{commit}:{unescaped_name(file)}")
-    if said.code != 0:
+    ran = await repo.attempt("cat-file", "blob", f"{commit}:{unescaped_name(file)}")
+    if ran.code != 0:
         raise InvalidArguments(f"{repo.tool}: no file '{file}' in {commit[:12]}", hint="paths start at the top")
-    if b"\0" in said.out[:PROBE]:
-        raise ExecutionFailed(f"{repo.tool}: '{file}' is a binary file of {len(said.out)} bytes")
-    return said.out
+    if b"\0" in ran.out[:PROBE]:
+        raise ExecutionFailed(f"{repo.tool}: '{file}' is a binary file of {len(ran.out)} bytes")
+    return ran.out
 
 
 def _file(commit: LogEntry, data: bytes, offset: int, limit: int) -> ShowResult:

@@ -117,8 +117,8 @@ async def _check_filters(repo: Repo, names: Sequence[bytes]) -> None:
     """Refuse files with a filter, such as those of Git LFS: without it they would be committed unfiltered."""
     if repo.trusted:
         return
-    said = await repo.ask("check-attr", "-z", "--stdin", "filter", stdin=b"\0".join(names) + b"\0")
-    words = said.split(b"\0")
+    listed = await repo.ask("check-attr", "-z", "--stdin", "filter", stdin=b"\0".join(names) + b"\0")
+    words = listed.split(b"\0")
     for name, _, value in zip(words[::3], words[1::3], words[2::3], strict=False):
         if value not in NO_FILTER:
             raise untrusted(

@@ -52,12 +52,12 @@ async def stash(
     include_untracked: Annotated[bool, Meta(description="a push takes untracked files, too")] = False,
 ) -> StashResult:
     """Put the changes of the work tree aside (`push`), get them back (`pop`, `apply`), list or drop them."""
-    said = argument_checks.message(git.tool, message) if message else ""
+    checked = argument_checks.message(git.tool, message) if message else ""
     work = GitWork.MERGE if action in ("apply", "pop") else GitWork.LOOK
     async with git.open(repo_path, work) as repo, nullcontext() if action == "list" else repo.alone():
         conflicts: list[str] = []
         if action == "push":
-            await _push(repo, said, include_untracked)
+            await _push(repo, checked, include_untracked)
         elif action != "list":
             await _check_there(repo, index)
         if action == "drop":
@@ -78,16 +78,16 @@ async def _push(repo: Repo, message: str, include_untracked: bool) -> None:
     await check_finished(repo, but=("rebase",))
     how = ["--include-untracked"] if include_untracked else []
     how += [f"--message={message}"] if message else []
-    said = await repo.attempt("stash", "push", "--quiet", *how, write=True, extra=await identity_if_any(repo))
-    repo.check(said)
+    ran = await repo.attempt("stash", "push", "--quiet", *how, write=True, extra=await identity_if_any(repo))
+    repo.check(ran)
 
 
 async def _get_back(repo: Repo, action: str, index: int) -> list[str]:
     await check_finished(repo, but=STATES.values())  # or conflicts of those would count as the stash's
-    said = await repo.attempt(
+    ran = await repo.attempt(
         "stash", action, "--quiet", f"stash@{{{index}}}", write=True, extra=await identity_if_any(repo)
     )
-    return await conflicts_after(repo, said)
+    return await conflicts_after(repo, ran)
 
 
 async def _list(repo: Repo) -> list[StashEntry]:
@@ -95,8 +95,8 @@ async def _list(repo: Repo) -> list[StashEntry]:
     if exists.code == NOT_THERE:
         return []
     repo.check(exists)
-    said = await repo.ask(
+    listed = await repo.ask(
         "log", "-g", "-z", "--no-show-signature", "--format=tformat:%H%x00%gs%x00%ct", "refs/stash", "--"
     )
-    found = enumerate(records(decoded(said), FIELDS))
-    return [StashEntry(number, oid, told, int(when)) for number, (oid, told, when) in found]
+    found = enumerate(records(decoded(listed), FIELDS))
+    return [StashEntry(number, oid, text, int(when)) for number, (oid, text, when) in found]

@@ -106,7 +106,7 @@ async def status(git: Git, repo_path: RepoPath, limit: Limit = 500, cursor: Curs
 
 
 async def read_status(repo: Repo, *, renames: bool = True) -> StatusReading:
-    said = await repo.ask(
+    listed = await repo.ask(
         "status",
         "--porcelain=v2",
         "-z",
@@ -115,7 +115,7 @@ async def read_status(repo: Repo, *, renames: bool = True) -> StatusReading:
         "--find-renames" if renames else "--no-renames",
         f"--ignore-submodules={'none' if repo.trusted else 'dirty'}",
     )
-    return await understood(parse_status, said)
+    return await understood(parse_status, listed)
 
 
 async def conflicts_after(repo: Repo, said: GitOutput) -> list[str]:

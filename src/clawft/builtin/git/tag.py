@@ -55,11 +55,11 @@ async def tag(
     else:
         raise InvalidArguments(f"{git.tool}: missing 'name'")
     begin = argument_checks.revision(git.tool, "revision", revision)
-    said = argument_checks.message(git.tool, message) if message else ""
+    checked = argument_checks.message(git.tool, message) if message else ""
     async with git.open(repo_path) as repo:
         if action == "create":
             async with repo.alone():
-                await _create(repo, wanted, await commit_of(repo, begin), said)
+                await _create(repo, wanted, await commit_of(repo, begin), checked)
         elif action == "delete":
             async with repo.alone():
                 await repo.ask("tag", "--delete", "--", wanted, write=True)

@@ -64,8 +64,10 @@ async def worktree(
                 await ensure_granted(git, "force", f"removes '{path}' with what was not committed in it")
             async with repo.alone():
                 await repo.ask("worktree", "remove", *(["--force"] if force else []), str(place), write=True)
-        said = await repo.ask("worktree", "list", "--porcelain", "-z", write=True)  # it tells where the real folder is
-    return WorktreeResult([_relative(each, root) for each in parse_trees(said)])
+        listed = await repo.ask(
+            "worktree", "list", "--porcelain", "-z", write=True
+        )  # it tells where the real folder is
+    return WorktreeResult([_relative(each, root) for each in parse_trees(listed)])
 
 
 async def _add(repo: Repo, place: Path, name: str, begin: str) -> None:

@@ -201,8 +201,8 @@ class Ide:
 
 
 def missing_arguments(tool: str, names: Sequence[str], hint: str) -> InvalidArguments:
-    told = "; ".join(f"missing '{name}'" for name in names)
-    return InvalidArguments(f"{tool}: {told}", hint=hint)
+    complaint = "; ".join(f"missing '{name}'" for name in names)
+    return InvalidArguments(f"{tool}: {complaint}", hint=hint)
 
 
 def json_text(value: Any) -> str:

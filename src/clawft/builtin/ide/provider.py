@@ -105,18 +105,18 @@ class IdeProvider(FunctionProvider):
 
     async def _selection(self, connection: IdeConnection) -> dict[str, Any]:
         ide = self._ide()
-        said = within_reach(ide, await ide.ask(connection, connection.selection()))
-        return {"path": said.path and ide.shown(said.path), "range": said.range, "text": said.text}
+        selected = within_reach(ide, await ide.ask(connection, connection.selection()))
+        return {"path": selected.path and ide.shown(selected.path), "range": selected.range, "text": selected.text}
 
     async def _open_editors(self, connection: IdeConnection) -> dict[str, Any]:
         return {"editors": await editors_within_reach(self._ide(), connection)}
 
     async def _diagnostics(self, connection: IdeConnection) -> dict[str, Any]:
         ide = self._ide()
-        said = await ide.ask(connection, connection.get_diagnostics(None))
-        inside = await ide.inside(said.items)
+        problems = await ide.ask(connection, connection.get_diagnostics(None))
+        inside = await ide.inside(problems.items)
         items = [ide.placed(each) for each in inside]
-        return {"fresh": said.fresh, "pending": said.pending, "diagnostics": items}
+        return {"fresh": problems.fresh, "pending": problems.pending, "diagnostics": items}
 
     def _ide(self) -> Ide:
         call = Call(Caller(), NAMESPACE, Tool("resource", b"{}"), Origin(NAMESPACE))

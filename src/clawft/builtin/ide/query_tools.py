@@ -45,11 +45,11 @@ class DiagnosticsAnswer(WideAnswer, frozen=True, kw_only=True):
     total: int = 0
 
     def text(self) -> str:
-        told = json_text(self.result) + self.told_gaps()
+        lines = json_text(self.result) + self.told_gaps()
         if self.fresh:
-            return told
+            return lines
         state = "still being analysed" if self.pending else "not known to be up to date"
-        return f"{told}\n({state}: ask again, or give a longer wait_ms)"
+        return f"{lines}\n({state}: ask again, or give a longer wait_ms)"
 
 
 class SymbolsAnswer(WideAnswer, frozen=True, kw_only=True):
@@ -92,11 +92,11 @@ async def diagnostics(
     """
     found = None if path is None else ide.find(path)
     connection = await ide.route(found, window)
-    said = await ide.ask(connection, connection.get_diagnostics(found, wait_ms), wait_ms)
-    grave = [each for each in await ide.inside(said.items) if each.severity <= severity]
+    problems = await ide.ask(connection, connection.get_diagnostics(found, wait_ms), wait_ms)
+    grave = [each for each in await ide.inside(problems.items) if each.severity <= severity]
     shown = nsmallest(limit, grave, key=lambda each: (each.severity, each.file_path or "", each.range))
     return DiagnosticsAnswer(
-        **stamped(connection, said, fresh=said.fresh, pending=said.pending),
+        **stamped(connection, problems, fresh=problems.fresh, pending=problems.pending),
         result=[ide.placed(each) for each in shown],
         total=len(grave),
         gaps=connection.window.gaps if found is None else [],

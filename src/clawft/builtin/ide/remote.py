@@ -106,10 +106,10 @@ class RemoteIde(ABC):
         return buffers
 
     async def get_diagnostics(self, path: str | None, wait_ms: int = 0) -> Problems:
-        said = await self._ask("diagnostics", Problems, path=path, wait_ms=wait_ms)
-        if path is not None and said.version is not None:
-            self._noted(Buffer(path, said.version, said.dirty))
-        return said
+        problems = await self._ask("diagnostics", Problems, path=path, wait_ms=wait_ms)
+        if path is not None and problems.version is not None:
+            self._noted(Buffer(path, problems.version, problems.dirty))
+        return problems
 
     async def search_symbols(self, query: str, limit: int) -> list[SymbolInfo]:
         return await self._ask("symbols", list[SymbolInfo], query=query, limit=limit)

@@ -46,9 +46,9 @@ class ReviewAnswer(IdeAnswer, frozen=True, kw_only=True):
     applied: bool
 
     def text(self) -> str:
-        said = {REJECT: "rejected: nothing is changed", PART: "accepted in part"}.get(self.outcome, "accepted")
+        verdict = {REJECT: "rejected: nothing is changed", PART: "accepted in part"}.get(self.outcome, "accepted")
         saved = " (not saved yet)" if self.dirty else ""
-        return f"{self.path}: {said}{saved}"
+        return f"{self.path}: {verdict}{saved}"
 
 
 class WindowsAnswer(IdeAnswer, frozen=True, kw_only=True):
@@ -82,12 +82,12 @@ async def open_file(
 async def selection(ide: Ide, window: WindowId = "") -> SelectionAnswer:
     """Say which file the person has before them, and what they have selected in it."""
     connection = await ide.route(None, window, screen=True)
-    said = within_reach(ide, await ide.ask(connection, connection.selection()))
+    selected = within_reach(ide, await ide.ask(connection, connection.selection()))
     return SelectionAnswer(
-        **stamped(connection, None if said.path is None else connection.state(said.path)),
-        path=said.path and ide.shown(said.path),
-        range=said.range,
-        selected=said.text,
+        **stamped(connection, None if selected.path is None else connection.state(selected.path)),
+        path=selected.path and ide.shown(selected.path),
+        range=selected.range,
+        selected=selected.text,
     )
 
 

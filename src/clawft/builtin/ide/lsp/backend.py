@@ -183,7 +183,7 @@ class HeadlessIde:
             await self._servers.look_again(server)
         await self._servers.wait_for_files(servers)
         asked = (_quietly(server.request("workspace/symbol", {"query": query}, messages.SYMBOLS)) for server in servers)
-        found = [each for said in await asyncio.gather(*asked) for each in messages.symbols(said or [], "")]
+        found = [each for answer in await asyncio.gather(*asked) for each in messages.symbols(answer or [], "")]
         inside = [each for each in found if is_within(each.file_path, self._folder)]
         return sorted(inside, key=lambda each: (query not in each.name, len(each.name), each.file_path))[:limit]
 
@@ -200,16 +200,16 @@ class HeadlessIde:
     async def document_symbols(self, path: str) -> list[SymbolInfo]:
         server, _ = await self._servers.open(path)
         asked = {"textDocument": {"uri": uri_of(path)}}
-        said = await server.request("textDocument/documentSymbol", asked, messages.SYMBOLS)
-        return list(messages.symbols(said or [], path))
+        answer = await server.request("textDocument/documentSymbol", asked, messages.SYMBOLS)
+        return list(messages.symbols(answer or [], path))
 
     async def rename(self, path: str, position: Position, new_name: str) -> list[FileEdit]:
         server, document = await self._servers.open(path)
         await self._servers.look_again(server, now=True)
         await server.settled(document, RENAME_SECONDS)
         versions = _versions(server)
-        said = await self._at("rename", path, position, messages.WORKSPACE_EDIT, {"newName": new_name})
-        return _meant_for(versions, messages.file_edits(said))
+        answer = await self._at("rename", path, position, messages.WORKSPACE_EDIT, {"newName": new_name})
+        return _meant_for(versions, messages.file_edits(answer))
 
     async def _at(self, what: str, path: str, position: Position, kind: Any, more: dict[str, Any] | None = None) -> Any:
         server, document = await self._servers.open(path)
@@ -228,9 +228,11 @@ class HeadlessIde:
             "context": {"diagnostics": [_as_lsp(each) for each in near]},
         }
         versions = _versions(server)
-        said: list[messages.LspAction] = await server.request("textDocument/codeAction", asked, messages.ACTIONS) or []
-        whole = [messages.action(await self._resolved(server, each)) for each in said[:MAX_ACTIONS]]
-        return [replace(each, changes=_meant_for(versions, each.changes)) for each in whole if each.changes]
+        answers: list[messages.LspAction] = (
+            await server.request("textDocument/codeAction", asked, messages.ACTIONS) or []
+        )
+        actions = [messages.action(await self._resolved(server, each)) for each in answers[:MAX_ACTIONS]]
+        return [replace(each, changes=_meant_for(versions, each.changes)) for each in actions if each.changes]
 
     async def _resolved(self, server: LspServer, offer: messages.LspAction) -> messages.LspAction:
         provider: Any = server.capabilities.get("codeActionProvider")

@@ -82,10 +82,10 @@ class LspServer:
         await self._rpc.start(self._command, self._folder, environment(), self._cell)
         try:
             async with asyncio.timeout(START_SECONDS):
-                said = await self._rpc.request("initialize", introduction(self._folder, self.spec), dict[str, Any])
+                answer = await self._rpc.request("initialize", introduction(self._folder, self.spec), dict[str, Any])
         except TimeoutError:
             raise IdeFailed(f"{self.spec.name} did not start within {START_SECONDS:g} s") from None
-        self.capabilities = said.get("capabilities", {})
+        self.capabilities = answer.get("capabilities", {})
         self._rpc.notify("initialized", {})
         self._rpc.notify("workspace/didChangeConfiguration", {"settings": dict(self.spec.settings)})
 
@@ -192,10 +192,10 @@ class LspServer:
                 self._forget(document)
             else:
                 self.open(path)
-        told = [{"uri": uri_of(path), "type": kind} for path, kind in changes.items()]
-        if told:
+        events = [{"uri": uri_of(path), "type": kind} for path, kind in changes.items()]
+        if events:
             self._settling.changed(self._loop.time())
-            self._rpc.notify("workspace/didChangeWatchedFiles", {"changes": told})
+            self._rpc.notify("workspace/didChangeWatchedFiles", {"changes": events})
 
     # ── diagnostics ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -264,8 +264,8 @@ class LspServer:
 
     def _take(self, method: str, params: Raw) -> None:
         if method == "textDocument/publishDiagnostics":
-            said = msgspec.json.decode(params, type=PublishedDiagnostics, strict=False)
-            if self._settling.publish(said, self._loop.time()):
+            published = msgspec.json.decode(params, type=PublishedDiagnostics, strict=False)
+            if self._settling.publish(published, self._loop.time()):
                 self._news.set()
                 self._changed()
         elif method == "$/progress":

@@ -67,9 +67,9 @@ class NeovimIde(RemoteIde):
     async def _introduce(self) -> None:
         self._channel = (await self._rpc.request("nvim_get_api_info"))[0]
         await self._rpc.request("nvim_exec_lua", BRIDGE.read_text(), [])
-        said = await self.call("window", {})
+        answer = await self.call("window", {})
         self._warm = False
-        self._window = Window(f"nvim-{said['pid']}", "Neovim", list(said["folders"]), said["version"])
+        self._window = Window(f"nvim-{answer['pid']}", "Neovim", list(answer["folders"]), answer["version"])
 
     @property
     def gone(self) -> asyncio.Future[None]:
@@ -103,10 +103,10 @@ class NeovimIde(RemoteIde):
 
     def _hear(self, method: str, arguments: list[Any]) -> None:
         if method == "clawft":
-            id, told = arguments
+            id, answer = arguments
             waiter = self._calls.get(id)
             if waiter is not None and not waiter.done():
-                waiter.set_result(told)
+                waiter.set_result(answer)
         elif method == "clawft_event":
             self._happened(arguments[0])
 
@@ -129,12 +129,14 @@ class NeovimIde(RemoteIde):
         return list(messages.symbols(await self._ask("document_symbols", messages.SYMBOLS, path=path) or [], path))
 
     async def rename(self, path: str, position: Position, new_name: str) -> list[FileEdit]:
-        said = await self._ask("rename", messages.WORKSPACE_EDIT, path=path, position=position, new_name=new_name)
-        return messages.file_edits(said)
+        answer = await self._ask("rename", messages.WORKSPACE_EDIT, path=path, position=position, new_name=new_name)
+        return messages.file_edits(answer)
 
     async def code_actions(self, path: str, place: Range) -> list[Action]:
-        said: list[messages.LspAction] = await self._ask("code_actions", messages.ACTIONS, path=path, range=place) or []
-        return [each for each in map(messages.action, said) if each.changes]
+        answers: list[messages.LspAction] = (
+            await self._ask("code_actions", messages.ACTIONS, path=path, range=place) or []
+        )
+        return [each for each in map(messages.action, answers) if each.changes]
 
     async def format(self, path: str) -> list[TextEdit]:
         return messages.edits(await self._ask("format", messages.EDITS, path=path) or [])

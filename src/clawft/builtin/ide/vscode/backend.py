@@ -60,13 +60,13 @@ class VsCodeIde(RemoteIde):
 
     async def call(self, method: str, params: dict[str, Any], *, patient: bool = False) -> Any:
         seconds = REVIEW_SECONDS if patient else self.seconds() + params.get("wait_ms", 0) / 1000
-        said = await self._carry(next(self._ids), method, params, seconds)
-        if said.error is UNSET:
+        answer = await self._carry(next(self._ids), method, params, seconds)
+        if answer.error is UNSET:
             self._is_ready(True)
-            return said.result
-        if said.error.code == "not_ready":
+            return answer.result
+        if answer.error.code == "not_ready":
             self._is_ready(False)
-        raise failure(said.error.code, said.error.message, str(params.get("path", "")))
+        raise failure(answer.error.code, answer.error.message, str(params.get("path", "")))
 
     @abstractmethod
     async def _carry(self, id: int, method: str, params: dict[str, Any], seconds: float) -> ExtensionAnswer:

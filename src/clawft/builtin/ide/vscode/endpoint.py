@@ -88,14 +88,14 @@ class EditorEndpoint:
         if scope["type"] != "http":
             return
         try:
-            told = await self._answer(scope, receive)
+            answer = await self._answer(scope, receive)
         except EndpointRefusal as refused:
             log.warning("an editor was refused at %s: %s", scope["path"][:100], refused.why)
             await asgi.answer(send, refused.status, refused.why.encode(), [TEXT])
         except LinkClosed:
             return
         else:
-            await asgi.answer(send, 200, msgspec.json.encode(told), [JSON])
+            await asgi.answer(send, 200, msgspec.json.encode(answer), [JSON])
 
     async def _answer(self, scope: Scope, receive: Receive) -> Any:
         headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -121,16 +121,16 @@ class EditorEndpoint:
             raise EndpointRefusal(413, f"a body may have {MAX_BODY_BYTES} bytes") from None
 
     async def register(self, body: bytes, secret: bytes) -> Any:
-        said = decode(body, Registration)
-        why = objection(said)
+        registration = decode(body, Registration)
+        why = objection(registration)
         if why:
             raise EndpointRefusal(400, why)
         now = asyncio.get_running_loop().time
-        window = window_of(said)
+        window = window_of(registration)
         ide = (
-            FetchingIde(window, said.secret, now)
-            if said.callback is None
-            else CalledIde(window, said.secret, now, said.callback)
+            FetchingIde(window, registration.secret, now)
+            if registration.callback is None
+            else CalledIde(window, registration.secret, now, registration.callback)
         )
         if isinstance(ide, CalledIde) and not await ide.ping(FIRST_PING_SECONDS):
             await ide.close()
@@ -169,10 +169,10 @@ class EditorEndpoint:
         return {}
 
     async def answered(self, body: bytes, secret: bytes) -> Any:
-        said = decode(body, PostedAnswer)
-        ide = self._known(said.connection_id, secret)
+        posted = decode(body, PostedAnswer)
+        ide = self._known(posted.connection_id, secret)
         if isinstance(ide, FetchingIde):
-            ide.answered(said.id, bytes(said.answer))
+            ide.answered(posted.id, bytes(posted.answer))
         return {}
 
     async def _next(self, headers: dict[bytes, bytes], query: str) -> Any:

@@ -43,8 +43,8 @@ def invite(home: Path, url: str, token: str, workspace: Path) -> Path:
     check_private(folder)
     _forget_stale(folder)
     file = folder / f"gateway-{os.getpid()}-{secrets.token_hex(4)}.json"
-    told = Rendezvous(PROTOCOL, url, os.getpid(), time.time(), token, str(workspace))
-    write_private(file, msgspec.json.encode(told), sync=False)
+    rendezvous = Rendezvous(PROTOCOL, url, os.getpid(), time.time(), token, str(workspace))
+    write_private(file, msgspec.json.encode(rendezvous), sync=False)
     return file
 
 
