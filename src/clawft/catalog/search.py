@@ -136,11 +136,11 @@ def _fields(entry: CatalogEntry, heard: Counter[str]) -> Iterator[tuple[str, str
     heard[owner] += len(tool.wire)
     if heard[owner] > MAX_HEARD_BYTES:
         return
-    said = tool.definition
-    yield "title", said.title
-    yield "description", said.description
-    yield "description", SENTENCE.split(said.description, maxsplit=1)[0]
-    yield from _parameters(said)
+    definition = tool.definition
+    yield "title", definition.title
+    yield "description", definition.description
+    yield "description", SENTENCE.split(definition.description, maxsplit=1)[0]
+    yield from _parameters(definition)
 
 
 def _parameters(said: ToolDefinition) -> Iterator[tuple[str, str]]:
@@ -148,8 +148,8 @@ def _parameters(said: ToolDefinition) -> Iterator[tuple[str, str]]:
     properties: Any = cast("dict[str, Any]", schema).get("properties") if isinstance(schema, dict) else None
     if not isinstance(properties, dict):
         return
-    for name, told in list(cast("dict[str, Any]", properties).items())[:MAX_PARAMETERS]:
+    for name, parameter in list(cast("dict[str, Any]", properties).items())[:MAX_PARAMETERS]:
         yield "parameter", name
-        about: Any = cast("dict[str, Any]", told).get("description") if isinstance(told, dict) else None
+        about: Any = cast("dict[str, Any]", parameter).get("description") if isinstance(parameter, dict) else None
         if isinstance(about, str):
             yield "about", about

@@ -57,8 +57,10 @@ def without_finders(entries: Sequence[CatalogEntry]) -> list[CatalogEntry]:
 
 def tokens_of(entry: CatalogEntry) -> int:
     """The tokens that a model reads of it: name, description and input schema. Hosts keep the rest to themselves."""
-    said = entry.tool.definition
-    return (len(entry.name) + len(said.description.encode()) + len(bytes(said.input_schema))) // BYTES_PER_TOKEN
+    definition = entry.tool.definition
+    return (
+        len(entry.name) + len(definition.description.encode()) + len(bytes(definition.input_schema))
+    ) // BYTES_PER_TOKEN
 
 
 def cost_of(entries: Sequence[CatalogEntry]) -> int:

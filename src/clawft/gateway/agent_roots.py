@@ -62,7 +62,7 @@ class AgentRoots:
             return None
         try:
             async with asyncio.timeout(ROOTS_SECONDS):
-                told = (await only.ask(Question("roots/list"))).get("roots")
+                roots = (await only.ask(Question("roots/list"))).get("roots")
         except (ClawftError, TimeoutError):
             return None
-        return cast("list[Mapping[str, Any]]", told) if isinstance(told, list) else None
+        return cast("list[Mapping[str, Any]]", roots) if isinstance(roots, list) else None

@@ -89,8 +89,8 @@ def _with_execution(wire: bytes, task: TaskSupport, revision: Revision) -> bytes
     """In the revision that has tasks in its core, the definition says whether its tool can be one."""
     if not revision.core_tasks or task == "forbidden" or b'"execution"' in wire:
         return wire
-    told = b"required" if task == "required" else b"optional"
-    return wire[:-1] + b',"execution":{"taskSupport":"%s"}}' % told
+    support = b"required" if task == "required" else b"optional"
+    return wire[:-1] + b',"execution":{"taskSupport":"%s"}}' % support
 
 
 def _prompt(named: NamedPrompt, revision: Revision) -> bytes:
@@ -287,11 +287,11 @@ def _check_reference(ref: Mapping[str, Any]) -> None:
 
 async def complete(gateway: Gateway, caller: Caller, params: bytes) -> bytes:
     try:
-        told = msgspec.json.decode(params or EMPTY_OBJECT, type=_CompleteParams)
+        read = msgspec.json.decode(params or EMPTY_OBJECT, type=_CompleteParams)
     except msgspec.DecodeError as wrong:
         raise BadParams(f"completion/complete: {wrong}") from None
-    _check_reference(told.ref)
-    asked = Completing(told.ref, told.argument.name, told.argument.value, told.context.arguments, params, caller)
+    _check_reference(read.ref)
+    asked = Completing(read.ref, read.argument.name, read.argument.value, read.context.arguments, params, caller)
     await gateway.pending.wait_for_servers_unless(lambda: gateway.prompts.completes(asked), caller)
     found = await gateway.prompts.complete(caller, asked)
     if isinstance(found, ForeignCompletion):

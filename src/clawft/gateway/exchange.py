@@ -200,14 +200,14 @@ class Exchange:
         return self._finish(await Listen(self._gateway, caller, request, outlet).run(self._base.until))
 
     async def _get_task(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
-        told = _read_task(request, caller)
-        return self._finish(await FollowedTasks(self._gateway, caller).get(told.id))
+        named = _read_task(request, caller)
+        return self._finish(await FollowedTasks(self._gateway, caller).get(named.id))
 
     async def _update_task(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
-        told = _read_task(request, caller)
-        if told.responses is UNSET:
+        named = _read_task(request, caller)
+        if named.responses is UNSET:
             raise BadParams("tasks/update lacks inputResponses")
-        await FollowedTasks(self._gateway, caller).update(told.id, told.responses)
+        await FollowedTasks(self._gateway, caller).update(named.id, named.responses)
         return self._finish(EMPTY_OBJECT)
 
     async def _cancel_task(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:

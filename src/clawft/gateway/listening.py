@@ -127,8 +127,8 @@ class Listen:
         return uri
 
     def _acknowledge(self) -> None:
-        told = b"{" + self._mark + b',"notifications":' + _encode(self._wanted) + b"}"
-        self._outlet.send(writing.notification("notifications/subscriptions/acknowledged", told))
+        params = b"{" + self._mark + b',"notifications":' + _encode(self._wanted) + b"}"
+        self._outlet.send(writing.notification("notifications/subscriptions/acknowledged", params))
         self._open = True
 
     # ── what happens ─────────────────────────────────────────────────────────────────────────────────────────────────

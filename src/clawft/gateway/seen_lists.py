@@ -43,10 +43,10 @@ class SeenLists:
 
     def _face(self, topic: ListTopic) -> bytes:
         """A digest of the whole list; made once for all conversations of this audience."""
-        whole = Listed(partial(_digest, self._gateway, self._caller, topic))
+        listed = Listed(partial(_digest, self._gateway, self._caller, topic))
         try:
             return self._gateway.pages.page(
-                f"{topic.value} seen", audience_of(self._caller), None, lambda: whole, bytes
+                f"{topic.value} seen", audience_of(self._caller), None, lambda: listed, bytes
             )
         except Exception:  # a provider that breaks; whoever asks for the list hears of it
             log.exception("the %s of a caller cannot be looked at", topic.value)
@@ -56,8 +56,8 @@ class SeenLists:
 def _digest(gateway: Gateway, caller: Caller, topic: ListTopic, _begin: int) -> Iterator[bytes]:
     import hashlib  # loads OpenSSL; nobody looks at the lists of the user of this machine
 
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for method in _METHODS[topic]:
         for item in all_of(gateway, caller, method):
-            whole.update(b"%d:" % len(item) + item)
-    yield whole.digest()
+            digest.update(b"%d:" % len(item) + item)
+    yield digest.digest()

@@ -52,12 +52,12 @@ class ReportingTalk:
         self.level = "" if level is UNSET else level
 
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
-        told: dict[str, Any] = {"progressToken": None, "progress": progress}
+        params: dict[str, Any] = {"progressToken": None, "progress": progress}
         if total is not None:
-            told["total"] = total
+            params["total"] = total
         if message:
-            told["message"] = message
-        self.carry_progress(progress, told)
+            params["message"] = message
+        self.carry_progress(progress, params)
 
     def carry_progress(self, progress: float, told: Mapping[str, Any]) -> None:
         if not self._token or progress <= self._last:

@@ -86,19 +86,19 @@ def _timestamp(second: int) -> bytes:
 def _head(call: Call) -> bytes:
     """Caller and tool, as the inside of a JSON object."""
     caller = call.caller
-    told = (caller.principal, caller.agent, caller.client, call.name, call.origin.server)
-    return _told(*(word[:MAX_WORD] for word in told))
+    texts = (caller.principal, caller.agent, caller.client, call.name, call.origin.server)
+    return _told(*(word[:MAX_WORD] for word in texts))
 
 
 @lru_cache(maxsize=1024)
 def _told(principal: str, agent: str, client: str, tool: str, server: str) -> bytes:
-    told = {"caller": principal, "agent": agent, "client": client, "tool": tool}
+    members = {"caller": principal, "agent": agent, "client": client, "tool": tool}
     if server:
-        told["server"] = server
+        members["server"] = server
     try:
-        written = msgspec.json.encode(told)
+        written = msgspec.json.encode(members)
     except UnicodeEncodeError:  # a typed name that is not valid text
-        written = msgspec.json.encode({key: word.encode("utf-8", "replace").decode() for key, word in told.items()})
+        written = msgspec.json.encode({key: word.encode("utf-8", "replace").decode() for key, word in members.items()})
     return make_visible(written)[1:-1]
 
 

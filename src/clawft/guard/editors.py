@@ -79,8 +79,8 @@ class _Arguments(msgspec.Struct):
 def _warnings(unsaved: Sequence[str], overtaken: Sequence[str], lost: Sequence[str]) -> list[str]:
     """Warnings about unsaved texts, by how they differ from the disk, and about changes that were overwritten."""
     behind = [path for path in unsaved if path not in overtaken]
-    told = ((behind, UNSAVED), (overtaken, OVERTAKEN), (lost, LOST))
-    return [f"warning: {text.format(_named(paths))}" for paths, text in told if paths]
+    kinds = ((behind, UNSAVED), (overtaken, OVERTAKEN), (lost, LOST))
+    return [f"warning: {text.format(_named(paths))}" for paths, text in kinds if paths]
 
 
 def _named(paths: Sequence[str]) -> str:
@@ -91,5 +91,5 @@ def _named(paths: Sequence[str]) -> str:
 def _with_warnings(reply: Reply, warnings: Sequence[str]) -> Reply:
     result = msgspec.json.decode(reply.result, type=CallToolResult)
     content = [*result.content, *({"type": "text", "text": each} for each in warnings)]
-    told = msgspec.structs.replace(result, content=content)
-    return msgspec.structs.replace(reply, result=msgspec.json.encode(told))
+    replaced = msgspec.structs.replace(result, content=content)
+    return msgspec.structs.replace(reply, result=msgspec.json.encode(replaced))

@@ -123,10 +123,10 @@ class ExposureGuard(QuickGuard):
         why = f"{_named(call)} may change or send something, and this conversation has read what {source} brought"
         if not call.caller.capabilities.elicit_form:
             return _refused(f"{why}; nobody can be asked about it here (ask the person to do it, {_SWITCH})")
-        told = await answer_to(call, "weft_after_untrusted", _question(call, why))
-        if isinstance(told, Unanswered):
-            return _refused(f"{why}; nobody answered whether it may go on: {told.why}")
-        answer = chosen(told, (ONCE, FROM_NOW_ON))
+        answered = await answer_to(call, "weft_after_untrusted", _question(call, why))
+        if isinstance(answered, Unanswered):
+            return _refused(f"{why}; nobody answered whether it may go on: {answered.why}")
+        answer = chosen(answered, (ONCE, FROM_NOW_ON))
         if not answer:
             return _refused(f"{why}; the person declined it")
         if answer == FROM_NOW_ON:

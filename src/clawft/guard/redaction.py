@@ -44,8 +44,8 @@ class Redaction(ContentsGuard, LateReplyGuard):
 
 
 def _without_secrets_in(error: JsonRpcFailure) -> JsonRpcFailure:
-    told = _looked_through(msgspec.json.encode((error.message, error.error_data)))
-    message, data = msgspec.json.decode(told)
+    cleaned = _looked_through(msgspec.json.encode((error.message, error.error_data)))
+    message, data = msgspec.json.decode(cleaned)
     return JsonRpcFailure(error.error_code, message, data)
 
 

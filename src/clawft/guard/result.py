@@ -116,14 +116,14 @@ class ResultGuard(ReplyGuard, ContentsGuard):
 
     def _note(self, call: Call, texts: Sequence[Text], shown: int) -> str:
         size = sum(map(len, texts)) + len(texts) - 1
-        told = f"[truncated] {size - shown} more bytes"
+        note = f"[truncated] {size - shown} more bytes"
         tool = call.asked or call.name
         if barred := self._barred(call):
-            return f"{told} {barred}; ask {tool} for less"
+            return f"{note} {barred}; ask {tool} for less"
         handle = self._keep(call, size, partial(b"\n".join, texts))
         if not handle:
-            return f"{told} were too much to keep; ask {tool} for less"
-        return f'{told}: call weft__read_result with {{"handle":"{handle}","offset":{shown}}}'
+            return f"{note} were too much to keep; ask {tool} for less"
+        return f'{note}: call weft__read_result with {{"handle":"{handle}","offset":{shown}}}'
 
     def _barred(self, call: Call) -> str:
         """Why this caller cannot read on; empty if it can."""
@@ -137,12 +137,12 @@ class ResultGuard(ReplyGuard, ContentsGuard):
         """Cut the structure where its schema allows, for tools of ours; the whole is in the text or kept aside."""
         from clawft.guard.shortening import shorten  # few structures are that large
 
-        whole, schema = members["structuredContent"], call.tool.output_schema
-        shorter = shorten(bytes(whole), schema, self._limit) if schema and not call.origin.server else None
+        structure, schema = members["structuredContent"], call.tool.output_schema
+        shorter = shorten(bytes(structure), schema, self._limit) if schema and not call.origin.server else None
         if shorter is None:
             return self._without_structure(call, reply, members, shortened)
         members["structuredContent"] = Raw(shorter)
-        noted = shortened if shortened is not content else [*content, self._note_of(call, whole)]
+        noted = shortened if shortened is not content else [*content, self._note_of(call, structure)]
         return _rebuilt(reply, members, noted)
 
     def _note_of(self, call: Call, structured: Raw) -> Block:

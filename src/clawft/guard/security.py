@@ -73,8 +73,8 @@ class Security(QuickGuard):
                 return await after(call)
             if isinstance(answer, Unanswered):
                 why_not = f"; nobody answered whether it may: {answer.why}"
-        told = f"refused by the rule {verdict.rule}: {visible_text(verdict.reason)}{why_not}"
-        return Reply.error(f"{told} ({verdict.hint})" if verdict.hint else told, refused=verdict.rule)
+        reason = f"refused by the rule {verdict.rule}: {visible_text(verdict.reason)}{why_not}"
+        return Reply.error(f"{reason} ({verdict.hint})" if verdict.hint else reason, refused=verdict.rule)
 
     async def judge(self, arguments: bytes, named: frozenset[str] = frozenset(), whose: str = "") -> Verdict:
         """The strictest verdict on these arguments, leaving out those in `named`, which only name a place.

@@ -68,8 +68,8 @@ class Posting(Protocol):
 
 def said_beside(ended: BaseException) -> bytes:
     """The JSON object with which a caller cancelled its request, from the exception that ended the task."""
-    said = ended.args[0] if ended.args else b""
-    return said if isinstance(said, bytes) else b""
+    details = ended.args[0] if ended.args else b""
+    return details if isinstance(details, bytes) else b""
 
 
 def is_list(method: str) -> bool:

@@ -82,8 +82,8 @@ class Deadline:
     def timeout(self, more: str = "") -> RequestTimeout:
         """The error that says after how long, extensions included. `more` is what is known of why."""
         waited = self._seconds if self.due == inf else self.due - self._until + self._hard
-        whole, quiet, most = (round(seconds * 1000) for seconds in (waited, self._seconds, self._hard))
-        return RequestTimeout(self._what, whole, _of_what(whole, quiet, most) + more)
+        waited_ms, quiet, most = (round(seconds * 1000) for seconds in (waited, self._seconds, self._hard))
+        return RequestTimeout(self._what, waited_ms, _of_what(waited_ms, quiet, most) + more)
 
     def ring(self) -> None:
         """Called by the clock when the time is up."""

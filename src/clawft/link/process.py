@@ -287,12 +287,12 @@ def _spawn(how: CellStart, launch: Launch, said: Said | None) -> Child:
 
 
 def _not_started(command: str, failed: OSError | ValueError) -> SpawnFailed:
-    told = f"{command} could not be started: {failed}"
+    problem = f"{command} could not be started: {failed}"
     if isinstance(failed, OSError) and failed.errno in LACKING:
         return SpawnFailed(
-            told, hint="weft may open more files or start more processes: ulimit -n, ulimit -u", passing=True
+            problem, hint="weft may open more files or start more processes: ulimit -n, ulimit -u", passing=True
         )
-    return SpawnFailed(told, hint="check the path and its mode")
+    return SpawnFailed(problem, hint="check the path and its mode")
 
 
 def _run(how: CellStart, cwd: str) -> subprocess.Popen[bytes]:

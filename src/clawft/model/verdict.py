@@ -51,5 +51,5 @@ def combined(verdicts: Sequence[Verdict]) -> Verdict:
         return first if isinstance(first, Deny) else Allow()
     asks = [verdict for verdict in verdicts if isinstance(verdict, Ask)]
     reasons = dict.fromkeys(asked.reason for asked in asks)
-    whole = dict.fromkeys(asked.whole for asked in asks if asked.whole)
-    return replace(first, reason="; ".join(reasons), whole="\n".join(whole))
+    commands = dict.fromkeys(asked.whole for asked in asks if asked.whole)
+    return replace(first, reason="; ".join(reasons), whole="\n".join(commands))

@@ -124,8 +124,8 @@ def _joined(numbers: list[int]) -> str:
     *heads, last = numbers
     if any(head > 0xFF for head in heads) or last >= 1 << (8 * (4 - len(heads))):
         return ""
-    whole = sum(head << (24 - 8 * at) for at, head in enumerate(heads)) + last
-    return ".".join(str(whole >> shift & 0xFF) for shift in (24, 16, 8, 0))
+    number = sum(head << (24 - 8 * at) for at, head in enumerate(heads)) + last
+    return ".".join(str(number >> shift & 0xFF) for shift in (24, 16, 8, 0))
 
 
 @lru_cache(maxsize=JUDGED_KEPT)

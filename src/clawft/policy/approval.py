@@ -114,8 +114,8 @@ def _is_for(approval: Approval, use: PinnedUse) -> bool:
     if use.local and approval.workspace != use.workspace:
         return False
     return approval.server == use.server and all(
-        said in (ANYONE, asked)
-        for said, asked in (
+        limits in (ANYONE, asked)
+        for limits, asked in (
             (approval.agent, use.agent),
             (approval.workspace, use.workspace),
             (approval.principal, use.principal),

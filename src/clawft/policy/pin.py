@@ -49,8 +49,8 @@ def _read(wire: bytes) -> dict[str, Any] | None:
     import json  # only where something is pinned; the one reader here that tells of keys that occur twice
 
     try:
-        told = json.loads(wire, object_pairs_hook=_members, parse_int=_whole, parse_float=_number)
-        return cast("dict[str, Any]", told) if _depth(told) <= MAX_DEPTH else None
+        decoded = json.loads(wire, object_pairs_hook=_members, parse_int=_whole, parse_float=_number)
+        return cast("dict[str, Any]", decoded) if _depth(decoded) <= MAX_DEPTH else None
     except (ValueError, RecursionError):
         return None
 
@@ -159,10 +159,10 @@ def read_shown(text: bytes) -> ShownText:
     import json  # loaded by now
 
     try:
-        told = json.loads(text)
+        decoded = json.loads(text)
         return (
-            cast("ShownText", told)
-            if isinstance(told, dict) and _depth(cast("ShownText", told)) <= MAX_KEPT_DEPTH
+            cast("ShownText", decoded)
+            if isinstance(decoded, dict) and _depth(cast("ShownText", decoded)) <= MAX_KEPT_DEPTH
             else {}
         )
     except (ValueError, RecursionError):

@@ -144,11 +144,11 @@ RULES: tuple[UrlRule, ...] = (
 
 def verdicts_of(facts: UrlFacts) -> list[tuple[str, Verdict]]:
     """The verdict of each rule by its name, up to the first that objects."""
-    said: list[tuple[str, Verdict]] = []
+    verdicts: list[tuple[str, Verdict]] = []
     for rule in RULES:
         objection = rule.objection(facts)
         if objection:
             hint = rule.hint.replace("{host}", facts.parts.narrowest)
-            return [*said, (rule.name, Deny(rule.name, objection, hint))]
-        said.append((rule.name, Allow(rule.name)))
-    return said
+            return [*verdicts, (rule.name, Deny(rule.name, objection, hint))]
+        verdicts.append((rule.name, Allow(rule.name)))
+    return verdicts

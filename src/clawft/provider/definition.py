@@ -96,14 +96,14 @@ def define(
     signature = read_signature(function, name, input_schema)
     _refuse_yielding(behind(function), name)
     output = read_output(signature.returns, name)
-    said = ToolDefinition(
+    described = ToolDefinition(
         title,
         inspect.cleandoc(behind(function).__doc__ or ""),
         Raw(_encode(signature.schema)),
         Raw(_encode(output.schema) if output.schema else b""),
     )
     return FunctionTool(
-        Tool(name, _wire(name, said, annotations, needs), annotations, alias, task, needs),
+        Tool(name, _wire(name, described, annotations, needs), annotations, alias, task, needs),
         _runner(function, name, signature, output),
         wants_context=signature.context_at >= 0,
         in_thread=not inspect.iscoroutinefunction(behind(function)),

@@ -25,8 +25,8 @@ def is_failure(ended: BaseException) -> bool:
 def failure_text(failure: BaseException) -> str:
     """The class of the exception, and its message if it has one."""
     kind = type(failure).__name__
-    said = str(failure) or ("something it waited for was cancelled" if _is_cancelling(failure) else "")
-    return f"{kind}: {said}" if said else kind
+    text = str(failure) or ("something it waited for was cancelled" if _is_cancelling(failure) else "")
+    return f"{kind}: {text}" if text else kind
 
 
 def _is_cancelling(failure: BaseException) -> bool:

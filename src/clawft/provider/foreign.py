@@ -80,10 +80,10 @@ def foreign_note(note: Any) -> Any:
     if type(note).__module__.partition(".")[0] not in ("pydantic", "annotated_types"):
         return note
     parts = (note, *getattr(note, "metadata", ()))
-    told = {name: value for part in parts for name in _TOLD if (value := getattr(part, name, None)) is not None}
-    if not told:
+    notes = {name: value for part in parts for name in _TOLD if (value := getattr(part, name, None)) is not None}
+    if not notes:
         raise TypeError(f"{type(note).__name__} has no effect here; use a pydantic model, or check it in the tool")
-    return Meta(**told)
+    return Meta(**notes)
 
 
 def _is_path(kind: Any) -> bool:
@@ -99,8 +99,8 @@ def _model_schema(kind: Any, mode: Mode, definitions: dict[str, Any]) -> dict[st
     own = re.sub(r"\W", "_", kind.__name__)
     while True:
         schema: dict[str, Any] = kind.model_json_schema(mode=mode, ref_template=f"#/$defs/{own}.{{model}}")
-        inner = {f"{own}.{name}": said for name, said in schema.pop("$defs", {}).items()}
-        if all(definitions.get(name, said) == said for name, said in inner.items()):
+        inner = {f"{own}.{name}": part for name, part in schema.pop("$defs", {}).items()}
+        if all(definitions.get(name, part) == part for name, part in inner.items()):
             definitions.update(inner)
             return schema
         own += "_"
@@ -119,8 +119,8 @@ def _complaints(wrong: Any) -> str:
     if not hasattr(wrong, "errors"):
         return str(wrong)[:MAX_COMPLAINT_CHARS]
     listed = wrong.errors(include_url=False, include_context=False, include_input=False)[:MAX_COMPLAINTS]
-    told = [": ".join(filter(None, (".".join(map(str, each["loc"])), str(each["msg"])))) for each in listed]
-    return "; ".join(each[:MAX_COMPLAINT_CHARS] for each in told)
+    problems = [": ".join(filter(None, (".".join(map(str, each["loc"])), str(each["msg"])))) for each in listed]
+    return "; ".join(each[:MAX_COMPLAINT_CHARS] for each in problems)
 
 
 def _spelled(kind: Any) -> str:

@@ -56,12 +56,12 @@ def read_signature(function: Callable[..., Any], name: str, input_schema: Mappin
     if len(wanting) > 1:
         raise TypeError(f"tool {name}: parameter '{parameters[wanting[1]].name}' is a second ToolContext; leave it out")
     taken = [p for at, p in enumerate(parameters) if at not in wanting]
-    whole = input_schema is not None and [p.name for p in taken] == [WHOLE]
-    arguments = dict[str, Any] if whole else _struct(name, taken, hints, strict=input_schema is None)
-    said = _argument_schema(arguments, name, taken, hints) if input_schema is None else input_schema
+    takes_whole = input_schema is not None and [p.name for p in taken] == [WHOLE]
+    arguments = dict[str, Any] if takes_whole else _struct(name, taken, hints, strict=input_schema is None)
+    schema = _argument_schema(arguments, name, taken, hints) if input_schema is None else input_schema
     return Signature(
         arguments=arguments,
-        schema={"type": "object", **said},
+        schema={"type": "object", **schema},
         returns=hints.get("return", inspect.Signature.empty),
         context_at=wanting[0] if wanting else -1,
         keywords=tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY),
@@ -110,9 +110,11 @@ def from_json(kind: Any, value: Any) -> Any:
 def with_whole_numbers(raw: bytes, schema: Mapping[str, Any]) -> bytes:
     """Arguments with `5` for `5.0` where an integer is wanted: some clients send only floats."""
     given = msgspec.json.decode(raw, type=dict[str, Raw])
-    wanted = {name for name, said in schema.get("properties", {}).items() if _takes_integers(said)}
-    whole = {name: Raw(bytes(value).partition(b".")[0]) for name, value in given.items() if re.fullmatch(_WHOLE, value)}
-    return msgspec.json.encode({**given, **{name: value for name, value in whole.items() if name in wanted}})
+    wanted = {name for name, part in schema.get("properties", {}).items() if _takes_integers(part)}
+    mended = {
+        name: Raw(bytes(value).partition(b".")[0]) for name, value in given.items() if re.fullmatch(_WHOLE, value)
+    }
+    return msgspec.json.encode({**given, **{name: value for name, value in mended.items() if name in wanted}})
 
 
 def _takes_integers(schema: Mapping[str, Any]) -> bool:
@@ -188,8 +190,8 @@ def _foreign_default(hint: Any, default: Any) -> tuple[Any, Any]:
     from clawft.provider.foreign import to_json
 
     own = partial(deepcopy, default)
-    told = Meta(extra_json_schema={"default": to_json(default)})
-    return Annotated[hint, told], msgspec.field(default_factory=own)
+    with_default = Meta(extra_json_schema={"default": to_json(default)})
+    return Annotated[hint, with_default], msgspec.field(default_factory=own)
 
 
 def _described(hint: Any) -> Any:

@@ -122,8 +122,8 @@ class Cell(Struct, frozen=True):
         before = (*self._limiting(self.means.limits), *self.means.leash)
         if not own_pipes or sys.platform != "linux":
             return CellStart((*before, *argv), env)
-        env, told, passed = for_launcher(env)
-        argv = (*before, *LAUNCHING, "--tend", *told, "--", *argv)
+        env, steering, passed = for_launcher(env)
+        argv = (*before, *LAUNCHING, "--tend", *steering, "--", *argv)
         return CellStart(argv, env, passed, walled=True, tended=True)
 
     def _bubble(
@@ -189,13 +189,13 @@ class Cell(Struct, frozen=True):
             spared=spared_by(means.abi) if tended else (),
             emptying=means.abi >= landlock.SEES_EMPTYING,
         )
-        told = [word for rule in rules for word in ("--rule", rule.access, rule.path)]
-        told += ["--abi", str(means.abi), "--filter", steps.hex(), "--tend" if tended else "--first"]
+        words = [word for rule in rules for word in ("--rule", rule.access, rule.path)]
+        words += ["--abi", str(means.abi), "--filter", steps.hex(), "--tend" if tended else "--first"]
         parcel, ends = sent_pipes() if own_pipes and not tended else ((), None)
-        told += [word for descriptor in parcel for word in ("--pipes", str(descriptor))]
+        words += [word for descriptor in parcel for word in ("--pipes", str(descriptor))]
         env, more, passed = for_launcher({"TMPDIR": temporary, **with_own(bounds, env)})
         before = (*means.leash, *means.alone, *self._limiting(counting(means.limits) if tended else means.inner_limits))
-        argv = (*before, *LAUNCHING, *told, *more, "--", *argv)
+        argv = (*before, *LAUNCHING, *words, *more, "--", *argv)
         return CellStart(argv, env, (*parcel, *passed), temporary, walled=tended, ends=ends, tended=tended)
 
 

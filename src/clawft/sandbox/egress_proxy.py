@@ -193,9 +193,9 @@ class EgressProxy:
         if wish is None:
             writer.write(_answer("400 Bad Request", "this is the way out of a sandbox: a proxy for HTTP"))
         elif not is_allowed(wish, self._hosts):
-            said = f"{wish.host}:{wish.port} is not in the sandbox's network list"
-            self._tell(said)
-            writer.write(_answer("403 Forbidden", said))
+            refused = f"{wish.host}:{wish.port} is not in the sandbox's network list"
+            self._tell(refused)
+            writer.write(_answer("403 Forbidden", refused))
         else:
             await self._connect(wish, reader, writer)
 
@@ -218,9 +218,9 @@ class EgressProxy:
         found = await self._loop.getaddrinfo(wish.host, wish.port, type=socket.SOCK_STREAM)
         addresses = [address for *_, place in found if may_lead_to(address := str(place[0]), wish.host, self._hosts)]
         if not addresses:
-            said = f"{wish.host} leads to this machine, which is not in the sandbox's network list"
-            self._tell(said)
-            raise OSError(said)
+            refused = f"{wish.host} leads to this machine, which is not in the sandbox's network list"
+            self._tell(refused)
+            raise OSError(refused)
         for address in addresses[:-1]:
             try:
                 return await asyncio.open_connection(address, wish.port)

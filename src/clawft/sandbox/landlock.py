@@ -167,9 +167,9 @@ def go_first() -> None:
 
 
 def filter_calls(steps: bytes) -> None:
-    told = FilterProgram(len(steps) // 8, steps)
+    program = FilterProgram(len(steps) // 8, steps)
     libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0)
-    if libc.prctl(SET_SECCOMP, FILTER_MODE, ctypes.byref(told), 0, 0) != 0:
+    if libc.prctl(SET_SECCOMP, FILTER_MODE, ctypes.byref(program), 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "the kernel takes no filter")
 
 

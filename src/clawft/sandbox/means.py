@@ -47,10 +47,10 @@ def _kept(file: str) -> _Remembered | None:
     try:
         descriptor = os.open(file, os.O_RDONLY | _AT_ONCE)
         try:
-            told = os.read(descriptor, MAX_KEPT_BYTES) if _is_ours_alone(os.fstat(descriptor)) else b""
+            content = os.read(descriptor, MAX_KEPT_BYTES) if _is_ours_alone(os.fstat(descriptor)) else b""
         finally:
             os.close(descriptor)
-        return msgspec.json.decode(told, type=_Remembered)
+        return msgspec.json.decode(content, type=_Remembered)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 

@@ -146,9 +146,9 @@ def _bubble(program: str | None) -> Means:
     if program is None:
         return Means(reason=f"bubblewrap is not installed; {_installing()}, or {SILENCE}")
     sized = not _try_bwrap(program, sized=True)
-    said = "" if sized else _try_bwrap(program, sized=False)
-    if said:
-        return Means(reason=f"{said}; {SILENCE}")
+    wrong = "" if sized else _try_bwrap(program, sized=False)
+    if wrong:
+        return Means(reason=f"{wrong}; {SILENCE}")
     return Means("bwrap", program, sized, offline=not _try_bwrap(program, sized=sized, network=()))
 
 
@@ -179,8 +179,8 @@ def handing(before: Sequence[str], wall: Sequence[str]) -> tuple[tuple[str, ...]
 def _left_by(argv: Sequence[str]) -> tuple[str, ...] | None:
     """Variables that a chain of programs adds to the given ones; None if the chain does not work."""
     path = os.environ.get("PATH", os.defpath)
-    wrong, said = _tried(argv, {"PATH": path})
-    found, given = set(said.splitlines()), {f"PATH={path}", "PWD=/"}  # bubblewrap sets PWD
+    wrong, output = _tried(argv, {"PATH": path})
+    found, given = set(output.splitlines()), {f"PATH={path}", "PWD=/"}  # bubblewrap sets PWD
     return None if wrong or not given <= found else tuple(sorted(line.partition("=")[0] for line in found - given))
 
 
@@ -197,9 +197,9 @@ def _tried(argv: Sequence[str], env: Mapping[str, str] | None = None) -> tuple[s
         )
     except (OSError, subprocess.TimeoutExpired) as failed:
         return f"{os.path.basename(argv[0])} cannot be used: {failed}", ""
-    said, words = (text.decode("utf-8", "replace") for text in (ran.stdout, ran.stderr))
+    output, words = (text.decode("utf-8", "replace") for text in (ran.stdout, ran.stderr))
     last = [f"status {ran.returncode}", *words.strip().splitlines()][-1]
-    return ("" if ran.returncode == 0 else _explain(argv[0], last)), said
+    return ("" if ran.returncode == 0 else _explain(argv[0], last)), output
 
 
 def _installing() -> str:

@@ -78,9 +78,9 @@ def _path_in(argument: str, cwd: str, workspace: str) -> str:
     path = argument.partition("=")[2] if argument.startswith("--") and "=" in argument else argument
     if os.sep not in path or "://" in path:
         return ""
-    whole = os.path.join(cwd, path)
-    real = os.path.realpath(whole)  # resolved once: somebody may put a link there meanwhile
-    return "" if leads_out(whole, real, workspace) else real
+    joined = os.path.join(cwd, path)
+    real = os.path.realpath(joined)  # resolved once: somebody may put a link there meanwhile
+    return "" if leads_out(joined, real, workspace) else real
 
 
 def leads_out(path: str, real: str, workspace: str) -> bool:

@@ -26,13 +26,13 @@ def present_in(folder: str, names: Iterable[str]) -> tuple[str, ...]:
 
 def settled(rules: Sequence[PathRule], workspace: str) -> list[PathRule]:
     """The resolved rules, from shallow to deep. Where a link and another path meet, hiding counts."""
-    said: dict[str, PathAccess] = {rule.path: rule.access for rule in rules}
+    access_of: dict[str, PathAccess] = {rule.path: rule.access for rule in rules}
     found: dict[str, PathAccess] = {}
     real_folder = cache(_without_links)  # most rules are in the same few folders
-    for path in _present(said):
-        for place in _meant(path, _real(path, real_folder), workspace, said):
+    for path in _present(access_of):
+        for place in _meant(path, _real(path, real_folder), workspace, access_of):
             if found.get(place) != "hide":
-                found[place] = said[path] if said[path] != "stay" else _staying(place, said)
+                found[place] = access_of[path] if access_of[path] != "stay" else _staying(place, access_of)
     return [PathRule(path, found[path]) for path in sorted(found, key=by_depth)]
 
 

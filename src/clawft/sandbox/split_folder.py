@@ -20,14 +20,14 @@ MAX_ENTRIES = 128
 
 def taken_apart(rules: Sequence[PathRule], home: str) -> list[PathRule]:
     """Settled rules, with the home folder, and readable folders around hidden files, rebuilt entry by entry."""
-    said: dict[str, PathAccess] = {rule.path: rule.access for rule in rules}
+    access_of: dict[str, PathAccess] = {rule.path: rule.access for rule in rules}
     files = (rule.path for rule in rules if rule.access == "hide" and not os.path.isdir(rule.path))
     around = {folder for file in files if not is_within(folder := os.path.dirname(file), SETTINGS)}
     for folder in sorted({home, *around} - {"", "/"}, key=by_depth):
-        entries = list(_entries(folder)) if _access(folder, said) == "read" else []
+        entries = list(_entries(folder)) if _access(folder, access_of) == "read" else []
         if 0 < len(entries) <= MAX_ENTRIES:
-            said = {**dict(entries), **said, folder: "hide"}
-    return [rule for path in sorted(said, key=by_depth) if (rule := _rule(path, said)) is not None]
+            access_of = {**dict(entries), **access_of, folder: "hide"}
+    return [rule for path in sorted(access_of, key=by_depth) if (rule := _rule(path, access_of)) is not None]
 
 
 def _access(folder: str, said: dict[str, PathAccess]) -> PathAccess:

@@ -115,9 +115,9 @@ class Gate:
 
     def __init__(self, walls: Sequence[Wall]) -> None:
         self._walls = walls
-        self._told, told = os.pipe()
+        self._told, write_end = os.pipe()
         waits, self._opens = os.pipe()
-        self.descriptors = told, waits
+        self.descriptors = write_end, waits
         """For bubblewrap: where it reports its child, and where the child waits."""
 
     def wrong(self) -> str:

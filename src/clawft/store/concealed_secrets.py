@@ -77,9 +77,9 @@ _KEPT_IN_ADDRESSES = ("", "/", "!*'()")
 @lru_cache(maxsize=SPELLED_KEPT)
 def _in_quotes(secret: str) -> frozenset[str]:
     """As JSON may spell it: some programs write no letter beyond ASCII, and some no slash, as it is."""
-    whole = msgspec.json.encode(secret.encode("utf-8", "replace").decode()).decode()[1:-1]
-    plain = "".join(letter if letter.isascii() else _escaped(letter) for letter in whole)
-    return frozenset(each for spelled in (whole, plain) for each in (spelled, spelled.replace("/", "\\/")))
+    quoted = msgspec.json.encode(secret.encode("utf-8", "replace").decode()).decode()[1:-1]
+    plain = "".join(letter if letter.isascii() else _escaped(letter) for letter in quoted)
+    return frozenset(each for spelled in (quoted, plain) for each in (spelled, spelled.replace("/", "\\/")))
 
 
 def _escaped(letter: str) -> str:
@@ -98,8 +98,8 @@ def _in_base64(raw: bytes) -> Iterable[str]:
     )
     for before, mixed in ((0, 0), (1, 2), (2, 3)):  # bytes before it, and digits that say something of those, too
         digits = b2a_base64(bytes(before) + raw, newline=False).decode().rstrip("=")
-        whole = (before + len(raw)) % 3 == 0
-        own = digits[mixed:] if whole else digits[mixed:-1]
+        is_whole = (before + len(raw)) % 3 == 0
+        own = digits[mixed:] if is_whole else digits[mixed:-1]
         yield from (own, own.replace("+", "-").replace("/", "_"))
 
 

@@ -157,12 +157,12 @@ class FileStore:
         path = self._path(key)
         try:
             with open_plain(path) as file:
-                whole = file.read(MAX_HEAD_BYTES + MAX_VALUE_BYTES + 1)
+                content = file.read(MAX_HEAD_BYTES + MAX_VALUE_BYTES + 1)
         except FileNotFoundError:
             return None
         except OSError as failed:
             raise ExecutionFailed(f"{path} cannot be read: {failed.strerror}", hint="is it a file of yours?") from None
-        line, _, value = whole.partition(b"\n")
+        line, _, value = content.partition(b"\n")
         head = _decoded(line)
         if head is None or head.key != key or len(value) > MAX_VALUE_BYTES:
             raise _damaged(path)

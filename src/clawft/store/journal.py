@@ -141,9 +141,9 @@ def end_of(descriptor: int, breaks: int, most: int) -> bytes:
 
 def _drop_torn_line(descriptor: int) -> None:
     """A line without its end was being written when its process was killed; nobody was told that it is there."""
-    whole = whole_size(descriptor)
-    if whole < os.fstat(descriptor).st_size:
-        os.ftruncate(descriptor, whole)
+    end = whole_size(descriptor)
+    if end < os.fstat(descriptor).st_size:
+        os.ftruncate(descriptor, end)
 
 
 def whole_size(descriptor: int) -> int:

@@ -62,9 +62,9 @@ class JournalTail:
         if begin == size:
             return []
         with open_plain(file) as stream:
-            whole = self._keep_whole(stream)
-            stream.seek(begin if begin < whole else 0)
-            return stream.read(whole - stream.tell()).splitlines()
+            end = self._keep_whole(stream)
+            stream.seek(begin if begin < end else 0)
+            return stream.read(end - stream.tell()).splitlines()
 
     def _keep_whole(self, stream: BufferedReader) -> int:
         """How much of it counts: the process that wrote its last line may have been killed."""

@@ -84,17 +84,17 @@ def _argv(line: str) -> list[str]:
 
 
 def _what_it_says(child: subprocess.Popen[bytes], most: int) -> bytes:
-    said: list[bytes] = []
-    reader = threading.Thread(target=lambda: said.append(_read(child, most)), daemon=True)
+    pieces: list[bytes] = []
+    reader = threading.Thread(target=lambda: pieces.append(_read(child, most)), daemon=True)
     reader.start()
     reader.join(COMMAND_SECONDS)
     in_time = not reader.is_alive()
-    code = _end(child, waiting=in_time and len(said[0]) < most)
+    code = _end(child, waiting=in_time and len(pieces[0]) < most)
     if not in_time:
         raise CommandFailed(f"it was not done within {COMMAND_SECONDS:.0f} s")
-    if len(said[0]) < most and code != 0:
+    if len(pieces[0]) < most and code != 0:
         raise CommandFailed(f"it ended with status {code}")
-    return said[0]
+    return pieces[0]
 
 
 def _read(child: subprocess.Popen[bytes], most: int) -> bytes:

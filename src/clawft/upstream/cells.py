@@ -52,8 +52,8 @@ class Cells:
 
     def around(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> FoldersAround:
         home = self._home
-        told = (*argv, *(value for value in spec.env.values() if os.path.isabs(value) and self._may_name(value)))
-        program, named = folders_of(told, home, cwd, self._workspace)
+        words = (*argv, *(value for value in spec.env.values() if os.path.isabs(value) and self._may_name(value)))
+        program, named = folders_of(words, home, cwd, self._workspace)
         if spec.is_local:
             named = tuple(folder for folder in named if is_within(folder, self._workspace))
         if isinstance(spec.sandbox, SandboxTable) and spec.sandbox.network:
@@ -106,6 +106,6 @@ def most_memory() -> int:
 
 def _moved(spec: UpstreamSpec) -> Iterator[str]:
     """Where the user keeps secrets if not in the usual places, and has not told this server so."""
-    said = (os.environ.get(name, "") for name in MOVED)
-    paths = (path for value in said for path in value.split(os.pathsep) if os.path.isabs(path))
+    places = (os.environ.get(name, "") for name in MOVED)
+    paths = (path for value in places for path in value.split(os.pathsep) if os.path.isabs(path))
     return (os.path.realpath(path) for path in paths if path not in spec.env.values())

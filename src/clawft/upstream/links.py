@@ -66,8 +66,8 @@ def _address(spec: UpstreamSpec) -> str:
     """
     url = resolve(spec.url)
     if not url.lower().startswith(("http://", "https://")):
-        said = mask_url(spec.url)
-        raise InvalidConfig(f"{said} stands for no http:// or https:// address", hint="correct the variables it names")
+        shown = mask_url(spec.url)
+        raise InvalidConfig(f"{shown} stands for no http:// or https:// address", hint="correct the variables it names")
     return url
 
 

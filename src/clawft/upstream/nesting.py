@@ -35,5 +35,5 @@ def _is_weft(spec: UpstreamSpec) -> bool:
 
 
 def _depth() -> int:
-    told = os.environ.get(DEPTH, "")
-    return int(told) if told.isdecimal() and len(told) < 3 else 0
+    depth = os.environ.get(DEPTH, "")
+    return int(depth) if depth.isdecimal() and len(depth) < 3 else 0

@@ -59,8 +59,8 @@ def as_written(spec: UpstreamSpec) -> UpstreamSpec:
         read = msgspec.convert(msgspec.structs.asdict(spec), UpstreamSpec)
     except msgspec.ValidationError as wrong:
         found = re.search(_KEY, str(wrong))
-        key, said = found["key"] if found else "", str(wrong).partition(" - at")[0]
-        raise InvalidConfig(f"{key} must be {WORDS[key]}" if key in WORDS else str(wrong), hint=said) from None
+        key, problem = found["key"] if found else "", str(wrong).partition(" - at")[0]
+        raise InvalidConfig(f"{key} must be {WORDS[key]}" if key in WORDS else str(wrong), hint=problem) from None
     if mistake := wrong_sandbox(read):
         raise InvalidConfig(mistake, hint="correct its spec")
     return read

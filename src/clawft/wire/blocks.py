@@ -135,13 +135,13 @@ def read_error(result: bytes, most: int) -> bool | None:
     read it.
     """
     try:
-        told = _tool.decode(result)
+        read = _tool.decode(result)
     except (msgspec.DecodeError, RecursionError):
         return None
-    structure = told.structured_content
-    if (structure and memoryview(structure)[0] != _BRACE) or len(told.content) > most:
+    structure = read.structured_content
+    if (structure and memoryview(structure)[0] != _BRACE) or len(read.content) > most:
         return None
-    return told.is_error if len(result) <= HARMLESS or _is_readable(result, told) else None
+    return read.is_error if len(result) <= HARMLESS or _is_readable(result, read) else None
 
 
 def _is_readable(result: bytes, told: _Tool) -> bool:
@@ -202,9 +202,9 @@ def mended_prompt(result: bytes) -> bytes:
 
 
 def _mended_message(message: bytes) -> bytes:
-    told = msgspec.json.decode(message, type=ContentMessage).content
-    block = mended_block(told)
-    return message if block is told else _encode({**_object.decode(message), "content": Raw(block)})
+    content = msgspec.json.decode(message, type=ContentMessage).content
+    block = mended_block(content)
+    return message if block is content else _encode({**_object.decode(message), "content": Raw(block)})
 
 
 def mended_resource(result: bytes) -> bytes:
@@ -215,5 +215,5 @@ def mended_resource(result: bytes) -> bytes:
 def _with_mended(result: bytes, member: str, mend: Callable[[bytes], bytes]) -> bytes:
     members = _object.decode(result)
     items = _items.decode(members[member])
-    whole = _with_items(members[member], items, [mend(item) for item in items])
-    return result if whole is members[member] else _encode({**members, member: Raw(whole)})
+    mended = _with_items(members[member], items, [mend(item) for item in items])
+    return result if mended is members[member] else _encode({**members, member: Raw(mended)})

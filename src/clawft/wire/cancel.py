@@ -35,8 +35,8 @@ def beside_id(params: bytes) -> bytes:
         meta = {name: value for name, value in _members.decode(members.pop("_meta", _NONE)).items() if name not in HOP}
     except (msgspec.DecodeError, RecursionError):
         return b""
-    told = {**members, "_meta": meta} if meta else members
-    return msgspec.json.encode(told) if told else b""
+    kept = {**members, "_meta": meta} if meta else members
+    return msgspec.json.encode(kept) if kept else b""
 
 
 _NONE = Raw(b"{}")

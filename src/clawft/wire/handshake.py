@@ -40,14 +40,14 @@ _initialize = msgspec.json.Decoder(_InitializeParams)
 
 def read_initialize(params: bytes) -> Hello:
     try:
-        told = _initialize.decode(params or b"{}")
+        hello = _initialize.decode(params or b"{}")
     except msgspec.DecodeError as wrong:
         raise BadParams(f"initialize: {wrong}") from None
-    if told.protocol_version is UNSET:
+    if hello.protocol_version is UNSET:
         raise BadParams("initialize lacks protocolVersion")
-    capabilities = Capabilities() if told.capabilities is UNSET else metas.read_capabilities(bytes(told.capabilities))
-    client = "" if told.client_info is UNSET else metas.read_client(bytes(told.client_info))
-    return Hello(negotiate(told.protocol_version), capabilities, client)
+    capabilities = Capabilities() if hello.capabilities is UNSET else metas.read_capabilities(bytes(hello.capabilities))
+    client = "" if hello.client_info is UNSET else metas.read_client(bytes(hello.client_info))
+    return Hello(negotiate(hello.protocol_version), capabilities, client)
 
 
 _TASKS: dict[str, Any] = {"tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}}
@@ -61,13 +61,13 @@ def capabilities(revision: Revision) -> bytes:
 
 
 def initialize_result(revision: str, capabilities: bytes, server: bytes, instructions: str) -> bytes:
-    told = b',"instructions":' + msgspec.json.encode(instructions) if instructions else b""
+    extra = b',"instructions":' + msgspec.json.encode(instructions) if instructions else b""
     return (
         b'{"protocolVersion":"%s","capabilities":' % revision.encode()
         + capabilities
         + b',"serverInfo":'
         + server
-        + told
+        + extra
         + b"}"
     )
 

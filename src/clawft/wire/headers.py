@@ -92,10 +92,10 @@ class Route(NamedTuple):
 
 def route(headers: Headers) -> Route | None:
     """None if one of the three is missing, or told in any other way."""
-    told = [headers.get(header, b"") for header in (VERSION, METHOD, NAME)]
-    if not all(told) or not b"".join(told).isascii() or told[-1].startswith(b"=?"):
+    values = [headers.get(header, b"") for header in (VERSION, METHOD, NAME)]
+    if not all(values) or not b"".join(values).isascii() or values[-1].startswith(b"=?"):
         return None
-    return Route(*(word.decode() for word in told))
+    return Route(*(word.decode() for word in values))
 
 
 def _says_plainly(header: bytes | None, text: str) -> bool:
@@ -113,8 +113,8 @@ def _check(headers: Headers, header: bytes, expected: str, read: Callable[[bytes
     if header not in headers:
         raise HeaderMismatch(f"the header {label} is missing", hint=f"the body says {expected[:MAX_TOLD]!r}")
     if read(headers[header]) != expected:
-        told = headers[header].decode("latin-1")
-        raise HeaderMismatch(f"the header {label} says {told[:MAX_TOLD]!r}, the body {expected[:MAX_TOLD]!r}")
+        value = headers[header].decode("latin-1")
+        raise HeaderMismatch(f"the header {label} says {value[:MAX_TOLD]!r}, the body {expected[:MAX_TOLD]!r}")
 
 
 # ── x-mcp-header ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -23,10 +23,10 @@ def enclosed(room: BytesIO, start: int, end: int, head: bytes = b"", tail: bytes
     if size > end:
         room.seek(size - 1)
         room.write(b" ")  # and all before it
-    with room.getbuffer() as whole:
-        whole[begin:stop] = whole[start:end]
-        whole[:begin] = head
-        whole[stop:size] = tail
+    with room.getbuffer() as buffer:
+        buffer[begin:stop] = buffer[start:end]
+        buffer[:begin] = head
+        buffer[stop:size] = tail
     room.truncate(size)
     with room:
         return room.getvalue()

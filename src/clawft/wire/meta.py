@@ -181,21 +181,21 @@ def _has_version(params: bytes) -> bool:
 def read_capabilities(raw: bytes) -> Capabilities:
     """The capabilities that a client declares. `"elicitation": {}` means forms only."""
     try:
-        told = _capabilities.decode(raw)
+        declared = _capabilities.decode(raw)
     except msgspec.DecodeError as wrong:
         raise BadParams(f"client capabilities: {wrong}") from None
-    elicitation = told.elicitation
+    elicitation = declared.elicitation
     url = elicitation is not UNSET and elicitation.url is not UNSET
-    sampling = _read_sampling(told.sampling)
+    sampling = _read_sampling(declared.sampling)
     return Capabilities(
         elicit_form=elicitation is not UNSET and (elicitation.form is not UNSET or not url),
         elicit_url=url,
-        sampling=told.sampling is not UNSET,
-        roots=told.roots is not UNSET,
-        tasks=told.extensions is not UNSET and TASKS in told.extensions,
+        sampling=declared.sampling is not UNSET,
+        roots=declared.roots is not UNSET,
+        tasks=declared.extensions is not UNSET and TASKS in declared.extensions,
         sampling_tools=sampling.tools is not UNSET,
         sampling_context=sampling.context is not UNSET,
-        extensions=_read_extensions(told.extensions),
+        extensions=_read_extensions(declared.extensions),
     )
 
 
@@ -235,10 +235,10 @@ def read_delegates(meta: bytes) -> int:
 def read_client(raw: bytes) -> str:
     """`name/version` for logs; whatever else it may be, it is not worth an error."""
     try:
-        told = _implementation.decode(raw)
+        named = _implementation.decode(raw)
     except msgspec.DecodeError:
         return ""
-    return f"{told.name}/{told.version}"[:200] if told.name else ""
+    return f"{named.name}/{named.version}"[:200] if named.name else ""
 
 
 def is_progress_token(raw: Raw | UnsetType) -> bool:

@@ -46,10 +46,10 @@ def definition(wire: bytes, revision: Revision) -> bytes:
 
 def _retold(members: dict[str, Raw], revision: Revision) -> dict[str, Raw]:
     """Members in the form that this revision has for them, where theirs is another."""
-    told = {"arguments": None if revision.titles else _untitled(members.get("arguments"))}
+    changes = {"arguments": None if revision.titles else _untitled(members.get("arguments"))}
     if revision.era is Era.HANDSHAKE:
-        told |= {name: _spelled_out(members.get(name)) for name in ("inputSchema", "outputSchema")}
-    return {name: value for name, value in told.items() if value is not None}
+        changes |= {name: _spelled_out(members.get(name)) for name in ("inputSchema", "outputSchema")}
+    return {name: value for name, value in changes.items() if value is not None}
 
 
 @cache
@@ -89,11 +89,11 @@ def _spelled_out(schema: Raw | None) -> Raw | None:
     if schema is None or (b"true" not in bytes(schema) and b"false" not in bytes(schema)):
         return None
     try:
-        told = _properties.decode(schema).properties
+        properties = _properties.decode(schema).properties
     except msgspec.DecodeError:
         return None
-    spelled = {name: _SPELLED.get(bytes(value), value) for name, value in told.items()}
-    return None if spelled == told else Raw(_encode({**_object.decode(schema), "properties": spelled}))
+    spelled = {name: _SPELLED.get(bytes(value), value) for name, value in properties.items()}
+    return None if spelled == properties else Raw(_encode({**_object.decode(schema), "properties": spelled}))
 
 
 def _promises_what(schema: Raw, revision: Revision) -> bool:
@@ -165,8 +165,8 @@ def without_structure(members: dict[str, Raw]) -> dict[str, Raw]:
     except msgspec.DecodeError:
         return members
     kept = {key: value for key, value in members.items() if key != "structuredContent"}
-    told = [*blocks, *_structure_in_text(members.get("structuredContent"), blocks)]
-    return {**kept, "content": Raw(b"[" + b",".join(told) + b"]")}
+    shown = [*blocks, *_structure_in_text(members.get("structuredContent"), blocks)]
+    return {**kept, "content": Raw(b"[" + b",".join(shown) + b"]")}
 
 
 def _structure_in_text(structured: Raw | None, blocks: list[bytes]) -> list[bytes]:

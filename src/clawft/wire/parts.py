@@ -40,9 +40,9 @@ def _without_texts(message: bytes) -> Iterator[bytes]:
     inside = 0
     kept = b""
     for piece in _pieces(message):
-        whole = kept + piece
-        kept = b"\\" if (len(whole) - len(whole.rstrip(b"\\"))) % 2 else b""  # the rest of this escape comes next
-        plain = whole[: len(whole) - len(kept)].replace(b"\\\\", b"").replace(b'\\"', b"")
+        joined = kept + piece
+        kept = b"\\" if (len(joined) - len(joined.rstrip(b"\\"))) % 2 else b""  # the rest of this escape comes next
+        plain = joined[: len(joined) - len(kept)].replace(b"\\\\", b"").replace(b'\\"', b"")
         texts = plain.split(b'"')
         yield b"".join(texts[inside::2])
         inside ^= (len(texts) - 1) & 1

@@ -100,11 +100,11 @@ def mended_elicitation(params: bytes) -> bytes:
 
 
 def _mended_form(form: Raw) -> Raw:
-    told = _object.decode(mended(form, _Form))
-    fields = {name: _mended_field(field) for name, field in _object.decode(told["properties"]).items()}
-    if "required" in told:  # what there is no field for, nobody could ever fill in
-        told["required"] = Raw(_encode([name for name in _names.decode(told["required"]) if name in fields]))
-    return Raw(_encode({"type": "object", **told, "properties": fields}))
+    read = _object.decode(mended(form, _Form))
+    fields = {name: _mended_field(field) for name, field in _object.decode(read["properties"]).items()}
+    if "required" in read:  # what there is no field for, nobody could ever fill in
+        read["required"] = Raw(_encode([name for name in _names.decode(read["required"]) if name in fields]))
+    return Raw(_encode({"type": "object", **read, "properties": fields}))
 
 
 def _mended_field(field: Raw) -> Raw:
@@ -180,8 +180,8 @@ def mended_sampling(params: bytes) -> bytes:
 def _mended_message(message: Raw) -> dict[str, Any]:
     content = msgspec.json.decode(message, type=ContentMessage).content
     several = bytes(content)[:1] == b"["
-    told = [_mended_part(each) for each in _content.decode(content)] if several else _mended_part(content)
-    return {**_object.decode(message), "content": told}
+    parts = [_mended_part(each) for each in _content.decode(content)] if several else _mended_part(content)
+    return {**_object.decode(message), "content": parts}
 
 
 def _mended_content(block: Raw) -> Raw:

@@ -48,9 +48,9 @@ def in_definition(wire: bytes, spell: Spell) -> bytes:
 def _changed(message: bytes, change: Change) -> bytes:
     if not _has(message, _URI) and not _has(message, _PAGE):
         return message
-    whole = Raw(message)
-    after = change(whole)
-    return message if after is whole else bytes(after)
+    changed = Raw(message)
+    after = change(changed)
+    return message if after is changed else bytes(after)
 
 
 def _has(message: bytes, key: bytes) -> bool:

@@ -20,12 +20,12 @@ MAX_PATTERN_CHARS = 1_000
 def flaw_of(wire: bytes) -> str:
     """The mistake in a schema, or empty."""
     try:
-        whole = msgspec.json.decode(wire)
+        schema = msgspec.json.decode(wire)
     except (msgspec.DecodeError, RecursionError) as wrong:
         return str(wrong)
-    if not isinstance(whole, dict):
+    if not isinstance(schema, dict):
         return "it is no object"
-    return next(_flaws(cast("dict[str, Any]", whole), whole, 0), "")
+    return next(_flaws(cast("dict[str, Any]", schema), schema, 0), "")
 
 
 def _flaws(schema: Any, whole: Any, depth: int) -> Iterator[str]:

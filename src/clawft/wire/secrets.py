@@ -136,8 +136,8 @@ def _anywhere() -> tuple[tuple[_Match, bytes], ...]:
 
 
 def _instead(name: str) -> bytes:
-    told = b"[redacted: %b]" % name.encode()
-    return b"://%b@" % told if name == "password" else told
+    mark = b"[redacted: %b]" % name.encode()
+    return b"://%b@" % mark if name == "password" else mark
 
 
 def redact(raw: bytes) -> bytes:
@@ -288,11 +288,11 @@ def looks_secret(name: str, value: str) -> bool:
 def mask_members(raw: bytes) -> bytes:
     """A JSON object without the values of members that sound like secrets, and without secrets of known shape."""
     try:
-        told: object = msgspec.json.decode(raw)
+        decoded: object = msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError):
         return redact(raw)
-    masked = _masked("", told)
-    return redact(raw if masked == told else msgspec.json.encode(masked))
+    masked = _masked("", decoded)
+    return redact(raw if masked == decoded else msgspec.json.encode(masked))
 
 
 def _masked(name: str, value: object) -> object:

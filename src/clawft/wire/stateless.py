@@ -97,8 +97,8 @@ def _why_it_should(header: str) -> str:
     """Whoever has a session and garbles its header comes here too, and lacks nothing but a right one."""
     if not header or header in REVISIONS:
         return "every request of 2026-07-28 carries it"
-    told = f"the header MCP-Protocol-Version says {header[:MAX_TOLD]!r}, which is no revision with sessions"
-    return f"{told}: {', '.join(HANDSHAKE)}"
+    reason = f"the header MCP-Protocol-Version says {header[:MAX_TOLD]!r}, which is no revision with sessions"
+    return f"{reason}: {', '.join(HANDSHAKE)}"
 
 
 def _told_by(meta: Meta, version: str) -> Claims:

@@ -38,14 +38,14 @@ def clipped(text: str, most: int) -> str:
 
 def clipped_json(value: Raw, most: int) -> str:
     """A JSON value as text, the first so many bytes of it: of a string what it says, of all else how it is spelled."""
-    whole = memoryview(value)
-    head = bytes(whole[: most + 2])
+    view = memoryview(value)
+    head = bytes(view[: most + 2])
     is_string = head[:1] == b'"'
-    if len(whole) <= len(head):
+    if len(view) <= len(head):
         return _string.decode(head) if is_string else head.decode()
     piece = head[is_string : most + is_string]
     text = _string.decode(b'"' + _unbroken(piece) + b'"') if is_string else piece.decode(errors="ignore")
-    return f"{text}… ({len(whole) - most} more bytes)"
+    return f"{text}… ({len(view) - most} more bytes)"
 
 
 def replace_lone_surrogates(message: bytes) -> bytes | None:
@@ -56,10 +56,10 @@ def replace_lone_surrogates(message: bytes) -> bytes | None:
     if len(message) > MAX_MENDED_BYTES or not (rb"\ud" in message or rb"\uD" in message):
         return None
     pieces: list[bytes] = []
-    whole, surrogate = re.compile(_CLEAN), re.compile(_LONE_SURROGATE)
+    clean, surrogate = re.compile(_CLEAN), re.compile(_LONE_SURROGATE)
     begin = at = 0
     while at < len(message) and len(pieces) <= 2 * MAX_LONE_SURROGATES:
-        if found := whole.match(message, at):
+        if found := clean.match(message, at):
             at = found.end()
         elif found := surrogate.match(message, at):
             pieces += (message[begin:at], _REPLACEMENT)
@@ -87,10 +87,10 @@ def is_escaped(inside: memoryview) -> bool:
 
 def unescaped(inside: memoryview) -> bytes:
     """The text between the quotes of a JSON string, as UTF-8 without escapes. Raises DecodeError."""
-    whole = BytesIO()  # gives its bytes away without a copy
+    text = BytesIO()  # gives its bytes away without a copy
     for piece in _unescaped_pieces(inside):
-        whole.write(piece)
-    return whole.getvalue()
+        text.write(piece)
+    return text.getvalue()
 
 
 def _unescaped_pieces(inside: memoryview) -> Iterator[bytes]:

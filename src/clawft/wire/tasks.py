@@ -98,12 +98,12 @@ class _UncheckedStanding(Struct, rename="camel"):
 
 def standing(shape: bytes) -> TaskStanding:
     """How a task is getting on, told by a server of either kind. The shape was read before."""
-    told = msgspec.json.decode(shape, type=_UncheckedStanding)
+    unchecked = msgspec.json.decode(shape, type=_UncheckedStanding)
     return TaskStanding(
-        told.status,
-        told.status_message if isinstance(told.status_message, str) else "",
-        milliseconds(told.ttl if told.ttl_ms is UNSET else told.ttl_ms),
-        milliseconds(told.poll_interval if told.poll_interval_ms is UNSET else told.poll_interval_ms),
+        unchecked.status,
+        unchecked.status_message if isinstance(unchecked.status_message, str) else "",
+        milliseconds(unchecked.ttl if unchecked.ttl_ms is UNSET else unchecked.ttl_ms),
+        milliseconds(unchecked.poll_interval if unchecked.poll_interval_ms is UNSET else unchecked.poll_interval_ms),
     )
 
 
@@ -144,10 +144,10 @@ def is_of(result: bytes, id: str) -> bool:
     word.
     """
     try:
-        said = msgspec.json.decode(result, type=_Result).meta.task.task_id
+        named = msgspec.json.decode(result, type=_Result).meta.task.task_id
     except msgspec.DecodeError:
         return True
-    return said in ("", id)
+    return named in ("", id)
 
 
 def unrelated(result: bytes) -> bytes:

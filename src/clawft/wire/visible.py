@@ -38,15 +38,15 @@ def make_visible(raw: bytes) -> bytes:
     from clawft.wire.hidden_characters import RevealedText  # most messages hide nothing
     from clawft.wire.unseen import in_json  # patterns to compile
 
-    whole, shown = memoryview(raw), RevealedText(in_json())
+    view, shown = memoryview(raw), RevealedText(in_json())
     parts: list[bytes | memoryview] = []
     changed = False
     at = 0
     while at < len(raw):
-        piece = _piece(whole[at:])
+        piece = _piece(view[at:])
         visible = _visible(piece, shown)
         changed = changed or visible is not piece
-        parts.append(whole[at : at + len(piece)] if visible is piece else visible)
+        parts.append(view[at : at + len(piece)] if visible is piece else visible)
         at += len(piece)
     return b"".join([*parts, shown.end().encode()]) if changed else raw
 

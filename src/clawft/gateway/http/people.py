@@ -113,8 +113,8 @@ class People:
     def _challenge(self, error: str = "") -> str:
         origin, path = split_origin(self._verifier.audience)
         place = f"{origin}{metadata_place(path)}"
-        told = {"error": error, "resource_metadata": place, "scope": " ".join(self._scopes)}
-        return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in told.items() if value)
+        parameters = {"error": error, "resource_metadata": place, "scope": " ".join(self._scopes)}
+        return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parameters.items() if value)
 
     def metadata(self) -> bytes:
         """The metadata about our own protection."""

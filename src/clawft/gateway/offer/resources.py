@@ -106,13 +106,13 @@ class Resources:
     def owned(self, caller: Caller) -> Iterator[tuple[str, Resource]]:
         """Each resource as it is listed, with the server or namespace it belongs to."""
         for named in self.named(caller):
-            said = named.item.view if isinstance(named.item, ForeignResource) else named.item
-            yield named.owner, msgspec.structs.replace(said, uri=named.uri)
+            view = named.item.view if isinstance(named.item, ForeignResource) else named.item
+            yield named.owner, msgspec.structs.replace(view, uri=named.uri)
 
     def templates(self, caller: Caller) -> Iterator[ResourceTemplate]:
         for named in self.named_templates(caller):
-            said = named.item.view if isinstance(named.item, ForeignTemplate) else named.item
-            yield msgspec.structs.replace(said, uri_template=named.uri)
+            view = named.item.view if isinstance(named.item, ForeignTemplate) else named.item
+            yield msgspec.structs.replace(view, uri_template=named.uri)
 
     def has(self, uri: str, caller: Caller, owner: str = "") -> bool:
         """Whether a provider that is there may have this URI; it is then asked before providers that come later."""

@@ -114,8 +114,8 @@ class OlderTasks:
 
     async def _ask(self, task: Task, ask: AskQuestion) -> None:
         for key, question in list(task.questions.items()):
-            told = {**question.params, "_meta": {**question.params.get("_meta", {}), RELATED: {"taskId": task.id}}}
-            answer = await _while_asked(task, key, ask(Question(question.method, told)))
+            params = {**question.params, "_meta": {**question.params.get("_meta", {}), RELATED: {"taskId": task.id}}}
+            answer = await _while_asked(task, key, ask(Question(question.method, params)))
             if answer is not None:
                 task.answer({key: answer})
 

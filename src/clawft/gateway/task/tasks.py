@@ -181,16 +181,16 @@ class Task(BackgroundTalk):
     @property
     def _ttl_ms(self) -> int:
         """How long it is kept: what its server says, else what its caller wants, within our own limit."""
-        told = self._standing.ttl_ms
-        wanted = self.wished_ms if told is None else told
+        ttl = self._standing.ttl_ms
+        wanted = self.wished_ms if ttl is None else ttl
         return TTL_MS if wanted is None else min(wanted, TTL_MS)
 
     def shape(self) -> bytes:
-        told = self._standing
-        poll = POLL_MS if told.poll_ms is None else told.poll_ms
+        standing = self._standing
+        poll = POLL_MS if standing.poll_ms is None else standing.poll_ms
         shape = _Shape(self.id, self.status, _stamp(self.created), _stamp(self.updated), self._ttl_ms, poll)
-        if told.message:
-            shape.status_message = told.message
+        if standing.message:
+            shape.status_message = standing.message
         if self.status == "input_required":
             shape.input_requests = {k: {"method": q.method, "params": q.params} for k, q in self.questions.items()}
         if self.status == "completed":

@@ -146,8 +146,8 @@ def _written(kept: tuple[Approval, ...]) -> bytes:
         raise InvalidConfig(f"there are {MAX_APPROVALS} approvals already", hint=FEWER)
     content = msgspec.json.encode(_Document(VERSION, kept))
     if len(content) > MAX_FILE_BYTES:
-        told = f"all approvals together have {len(content)} bytes; {MAX_FILE_BYTES} can be kept"
-        raise InvalidConfig(told, hint=FEWER)
+        problem = f"all approvals together have {len(content)} bytes; {MAX_FILE_BYTES} can be kept"
+        raise InvalidConfig(problem, hint=FEWER)
     return content
 
 

@@ -121,12 +121,12 @@ def _message(subject: ConsentSubject, arguments: str) -> str:
     ]
     lines = [line for head, text in said if text for line in quoted(head, text)]
     misses_some = any(is_cut(text) for _, text in said[:2]) and not beside
-    whole = [f"All of it: weft tools show {fit(f'{subject.server}__{tool.name}')} --json"] if misses_some else []
+    way_to_all = [f"All of it: weft tools show {fit(f'{subject.server}__{tool.name}')} --json"] if misses_some else []
     is_long = len(lines) > LONG_LINES or sum(map(len, lines)) > LONG_CHARS
     again = (
         [f"All this is about {CALLED.get(tool.name, subject.name)} of {subject.server}. Allow it?"] if is_long else []
     )
-    return "\n".join([f"{subject.why} Allow it?", *lines, *whole, *again])
+    return "\n".join([f"{subject.why} Allow it?", *lines, *way_to_all, *again])
 
 
 def _rest_of(tool: Tool) -> Mapping[str, object]:
@@ -143,8 +143,8 @@ def said(subject: ConsentSubject, told: Mapping[str, Any]) -> str | Unanswered:
 
 
 def refused(subject: ConsentSubject) -> str:
-    told = f"{subject.why} It needs the person's approval: ask them to run `{subject.command}`, then call again"
-    return f"refused by the rule {RULE}: {told}"
+    reason = f"{subject.why} It needs the person's approval: ask them to run `{subject.command}`, then call again"
+    return f"refused by the rule {RULE}: {reason}"
 
 
 def declined(subject: ConsentSubject, answer: str | Unanswered) -> str:

@@ -83,8 +83,8 @@ class Offers:
         """The call with the definition as the server gives it now: it may have started, or changed it, meanwhile."""
         is_beside = call.name == _beside_name(call.origin, call.tool.name)
         server, caller = call.origin.server, call.caller
-        told = self._servers().beside(server, caller) if is_beside else self._servers().offered(server, caller).tools
-        tool = next((tool for tool in told if tool.name == call.tool.name), call.tool)
+        tools = self._servers().beside(server, caller) if is_beside else self._servers().offered(server, caller).tools
+        tool = next((tool for tool in tools if tool.name == call.tool.name), call.tool)
         return call if tool.wire == call.tool.wire else msgspec.structs.replace(call, tool=tool)
 
     def beside_call(self, use: OfferUse) -> Call:

@@ -230,8 +230,8 @@ def _relative(method: bytes, target: bytes, host: bytes | None) -> bytes | Refus
 
 def _says_close(telling: dict[bytes, bytes]) -> bool:
     """By either name, as the parser has it: it reads nothing after such a request."""
-    told, told_proxies = telling.get(b"connection", b""), telling.get(b"proxy-connection", b"")
-    return _has_token(told, b"close") or _has_token(told_proxies, b"close")
+    connection, told_proxies = telling.get(b"connection", b""), telling.get(b"proxy-connection", b"")
+    return _has_token(connection, b"close") or _has_token(told_proxies, b"close")
 
 
 def _has_token(value: bytes, token: bytes) -> bool:

@@ -50,11 +50,11 @@ def forgotten(url: str) -> SessionLost:
 def refusal(url: str, status: int, body: bytes) -> LinkRefused:
     """A page is for people: its beginning would tell nobody what is wrong."""
     if is_page(body):
-        said, hint = _PAGE, _HINTS.get(status, _PAGE_HINT)
+        reason, hint = _PAGE, _HINTS.get(status, _PAGE_HINT)
     else:
-        said, hint = " ".join(body[:EXCERPT].decode(errors="replace").split()), ""
-    told = f"{url} answered with status {status}"
-    return LinkRefused(f"{told}: {said}" if said else told, http_status=status, hint=hint)
+        reason, hint = " ".join(body[:EXCERPT].decode(errors="replace").split()), ""
+    problem = f"{url} answered with status {status}"
+    return LinkRefused(f"{problem}: {reason}" if reason else problem, http_status=status, hint=hint)
 
 
 async def read_body(url: str, response: ClientResponse, limit: int, sender: LinkSender) -> bytes:

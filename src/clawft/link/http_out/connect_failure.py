@@ -86,8 +86,8 @@ def got_no_response(error: BaseException) -> bool:
 def reason(error: BaseException) -> str:
     """The library wraps it in the host and the port, which whoever reads this knows already."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        told = error.certificate_error
-        return f"its certificate is not accepted: {getattr(told, 'verify_message', '') or told}"
+        certificate = error.certificate_error
+        return f"its certificate is not accepted: {getattr(certificate, 'verify_message', '') or certificate}"
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return f"it refuses the way there, with status {error.status}"
     if isinstance(error, aiohttp.InvalidURL):
@@ -140,8 +140,8 @@ def advice(error: BaseException) -> str:
 def _advice_on_proxies(host: str) -> str:
     """Where other programs get through, and we do not."""
     proxy = None if is_loopback(host) else next(filter(os.environ.get, _PROXIES), None)
-    told = f"{proxy} is set, which weft does not use: it has to reach the place itself"
-    return f"{told}; the entry of an MCP server may name a `proxy`" if proxy else ""
+    problem = f"{proxy} is set, which weft does not use: it has to reach the place itself"
+    return f"{problem}; the entry of an MCP server may name a `proxy`" if proxy else ""
 
 
 def _advice_on(code: int) -> str:

@@ -67,8 +67,8 @@ class ClientExchange:
         what = (
             "sent an answer that is no HTTP" if is_no_http(error) else "broke off" if was_disconnected(error) else what
         )
-        told = f"{shown} {what}: {reason(error).replace(self._url, shown)}"
-        return LinkClosed(told, hint=advice(error), is_garbled=is_garbled(error))
+        problem = f"{shown} {what}: {reason(error).replace(self._url, shown)}"
+        return LinkClosed(problem, hint=advice(error), is_garbled=is_garbled(error))
 
 
 _PROXY_HINT = "correct `proxy` in the entry of this server, or ask whoever runs the proxy"

@@ -277,8 +277,8 @@ def _sender_of(site: str) -> LinkSender:
 
 def _encodings(response: "ClientResponse") -> str:
     """All codings of the body, from each line of both headers, without `chunked`."""
-    told = [*response.headers.getall("Content-Encoding", ()), *response.headers.getall("Transfer-Encoding", ())]
-    codings = [each.strip() for line in told for each in line.split(",")]
+    encodings = [*response.headers.getall("Content-Encoding", ()), *response.headers.getall("Transfer-Encoding", ())]
+    codings = [each.strip() for line in encodings for each in line.split(",")]
     return ", ".join(each for each in codings if each and each.lower() != "chunked")
 
 

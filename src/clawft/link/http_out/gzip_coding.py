@@ -26,12 +26,12 @@ def decompressed(url: str, body: bytes, limit: int) -> bytes:
     import zlib  # loaded with aiohttp
 
     try:
-        whole = zlib.decompressobj(_GZIP).decompress(body, limit + 1)
+        decoded = zlib.decompressobj(_GZIP).decompress(body, limit + 1)
     except zlib.error as wrong:
         raise LinkClosed(f"{url} sent an answer that is not packed as it says: {wrong}", is_garbled=True) from None
-    if len(whole) > limit:
+    if len(decoded) > limit:
         raise too_long(url, limit)
-    return whole
+    return decoded
 
 
 async def decompressed_parts(response: ClientResponse) -> AsyncIterator[bytes]:

@@ -37,9 +37,9 @@ class KeepAlive:
 
     def read_header(self, keep_alive: str) -> None:
         """The header `Keep-Alive` of an answer."""
-        told = _TOLD.search(keep_alive)
-        if told is not None:
-            self._told = float(told[1])
+        found = _TOLD.search(keep_alive)
+        if found is not None:
+            self._told = float(found[1])
 
     def note_closed(self, idle: float) -> None:
         """A connection was found closed after so many idle seconds."""

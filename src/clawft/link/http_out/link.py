@@ -218,11 +218,11 @@ class HttpLink(ClientLink):
 
     async def _refused(self, response: ClientResponse) -> LinkError:
         """The error for a status whose body is no answer. A 400 may mean that the session is gone."""
-        said = await excerpt(response)
-        is_doubtful = response.status == BAD_REQUEST and self._session.id and names_session(said)
+        body = await excerpt(response)
+        is_doubtful = response.status == BAD_REQUEST and self._session.id and names_session(body)
         if is_doubtful and await self._is_forgotten():
             return forgotten(self._url)
-        return refusal(self._url, response.status, said)
+        return refusal(self._url, response.status, body)
 
     async def _is_forgotten(self) -> bool:
         """Whether a ping is refused, too: one bad request proves no lost session, whatever the server says of it."""

@@ -14,8 +14,10 @@ def assigned(command: Command, separators: str) -> Iterator[tuple[str, str]]:
             yield from _read(command, separators)
         case "printf":
             for name in option_values(command.words, "-v"):
-                said = [text for at, word in enumerate(command.words) if word == name for text in _printed(command, at)]
-                yield from ((name, text) for text in said[:1])
+                values = [
+                    text for at, word in enumerate(command.words) if word == name for text in _printed(command, at)
+                ]
+                yield from ((name, text) for text in values[:1])
         case "set":
             yield from _positional(command.arguments)
         case _:

@@ -207,8 +207,8 @@ def _wrapping(words: tuple[str, ...], name: str) -> Iterator[tuple[tuple[str, ..
 def _fed_words(command: Command) -> tuple[str, ...]:
     """The words that `xargs` gets from an `echo`, a `find`, an `ls` or a here-document."""
     for stage in command.fed_by:
-        if said := known_outputs(stage):
-            return tuple(said[-1].split())
+        if outputs := known_outputs(stage):
+            return tuple(outputs[-1].split())
         if stage.name in ("find", "gfind"):
             return tuple(searched(stage))
         if stage.name == "ls":

@@ -44,16 +44,16 @@ def incoming(result: bytes) -> ForeignCompletion:
     fitting = [raw for raw in told if len(bytes(raw)) <= MAX_VALUE_BYTES][:MAX_COMPLETIONS]
     values = [msgspec.json.decode(raw, type=str) for raw in fitting]
     members = relay.told_of(result)
-    whole = {**_without_false_counts(members), "values": fitting}
+    completed = {**_without_false_counts(members), "values": fitting}
     if len(fitting) < len(told):
-        whole["hasMore"] = True
-    return ForeignCompletion(values, _encode({**members, "completion": whole}))
+        completed["hasMore"] = True
+    return ForeignCompletion(values, _encode({**members, "completion": completed}))
 
 
 def _without_false_counts(members: Mapping[str, Raw]) -> dict[str, Any]:
     """The completion without malformed counts: some servers write `null` for what they should leave out."""
-    said = _object.decode(members.get("completion", b"{}"))
-    return {key: value for key, value in said.items() if key not in _COUNTS or _is_one(key, value)}
+    completion = _object.decode(members.get("completion", b"{}"))
+    return {key: value for key, value in completion.items() if key not in _COUNTS or _is_one(key, value)}
 
 
 _COUNTS = ("total", "hasMore")

@@ -60,13 +60,13 @@ class KeptReads:
     def put(self, uri: str, principal: str, result: bytes) -> None:
         """Keep the result, if it allows that."""
         try:
-            told = msgspec.json.decode(result, type=_Hints)
+            hints = msgspec.json.decode(result, type=_Hints)
         except msgspec.DecodeError:
             return
-        if told.ttl_ms <= 0 or len(result) > MAX_KEPT_BYTES:
+        if hints.ttl_ms <= 0 or len(result) > MAX_KEPT_BYTES:
             return
-        self._drop((uri, reader := PUBLIC if told.cache_scope == "public" else principal))
-        until = time.monotonic() + min(told.ttl_ms / 1000, MAX_KEPT_SECONDS)
+        self._drop((uri, reader := PUBLIC if hints.cache_scope == "public" else principal))
+        until = time.monotonic() + min(hints.ttl_ms / 1000, MAX_KEPT_SECONDS)
         self._kept[uri, reader] = _Kept(result, until)
         self.bytes += len(result)
         while len(self._kept) > MAX_KEPT or self.bytes > MAX_KEPT_BYTES:

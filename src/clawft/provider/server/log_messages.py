@@ -44,8 +44,8 @@ def read_said(params: bytes) -> LogParams | None:
 
 
 def _shortened(said: _LongSaid) -> LogParams:
-    told = clipped_json(said.data, MAX_TOLD_BYTES)
-    return LogParams(said.level, Raw(msgspec.json.encode(told)), clipped_json(said.logger, MAX_LOGGER_BYTES))
+    shortened = clipped_json(said.data, MAX_TOLD_BYTES)
+    return LogParams(said.level, Raw(msgspec.json.encode(shortened)), clipped_json(said.logger, MAX_LOGGER_BYTES))
 
 
 def belongs_to(flights: Collection[Flight], stream: int | None, *, per_request: bool) -> Flight | None:

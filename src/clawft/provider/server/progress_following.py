@@ -43,13 +43,13 @@ class ProgressFollowing:
 
     def progressed(self, params: bytes) -> None:
         """Pass on a progress notification. One that belongs to no call in flight is dropped."""
-        said = read_progress(params)
-        followed = self._followed.get(said.progress_token) if said else None
-        if said is None or followed is None:
+        progress = read_progress(params)
+        followed = self._followed.get(progress.progress_token) if progress else None
+        if progress is None or followed is None:
             return
         followed.deadline.extend()
         if len(params) <= MAX_PROGRESS_BYTES and is_of(followed.talk, RawTalk):
-            followed.talk.carry_progress(said.progress, relay.told_of(params))
+            followed.talk.carry_progress(progress.progress, relay.told_of(params))
             return
-        total = None if said.total is UNSET else said.total
-        followed.talk.progress(said.progress, total, "" if said.message is UNSET else said.message)
+        total = None if progress.total is UNSET else progress.total
+        followed.talk.progress(progress.progress, total, "" if progress.message is UNSET else progress.message)

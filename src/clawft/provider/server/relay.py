@@ -42,15 +42,15 @@ def _new_span() -> str:
 
 def call_end(meta: bytes, token: int | None) -> bytes:
     """The request's bytes behind the arguments."""
-    told = outgoing_meta(meta, token)
-    return b',"_meta":%b}}' % _encode(told) if told else b"}}"
+    sent = outgoing_meta(meta, token)
+    return b',"_meta":%b}}' % _encode(sent) if sent else b"}}"
 
 
 def call_params(name: bytes, arguments: bytes, meta: dict[str, Raw], more: bytes = b"") -> bytes:
     """The `params` of a tools/call; `name` is the server's own, as JSON."""
-    told = b',"_meta":%b' % _encode(meta) if meta else b""
+    extra = b',"_meta":%b' % _encode(meta) if meta else b""
     rest = b",%b" % more[1:-1] if more else b""
-    return b'{"name":%b,"arguments":%b%b%b}' % (name, arguments, told, rest)
+    return b'{"name":%b,"arguments":%b%b%b}' % (name, arguments, extra, rest)
 
 
 def further(more: bytes) -> dict[str, Raw]:
@@ -91,14 +91,14 @@ def _unusual(result: bytes, *, stateless: bool, older: bool) -> Reply:
     if result[:1] != b"{":
         raise ProtocolFailure("the result is not an object")
     must_be_readable(result, "its result")
-    said = _said.decode(result)
-    kind = _kind_of(said.result_type) if stateless else Kind.COMPLETE
+    read = _said.decode(result)
+    kind = _kind_of(read.result_type) if stateless else Kind.COMPLETE
     if kind is Kind.COMPLETE:
-        _must_tell(said.is_error)
+        _must_tell(read.is_error)
         _must_be_whole(result)
         result = _readable(with_blocks(result), stateless=stateless, older=older)
     plain = _plain(result, older=older) if stateless else _without_hop(result)
-    return Reply(plain, bytes(said.is_error) == _TRUE, kind)
+    return Reply(plain, bytes(read.is_error) == _TRUE, kind)
 
 
 def must_be_readable(answer: bytes, what: str) -> None:
@@ -120,8 +120,8 @@ def _must_be_whole(result: bytes) -> None:
         return
     kind = bytes(members.get("resultType", _COMPLETE))
     if kind != _COMPLETE:
-        told = kind[:50].decode(errors="replace")
-        raise ProtocolFailure(f"a result of the kind {told}, which the revision it speaks does not have")
+        named = kind[:50].decode(errors="replace")
+        raise ProtocolFailure(f"a result of the kind {named}, which the revision it speaks does not have")
     if _is_object(members.get("task", Raw(_NULL))):
         raise ProtocolFailure("a task in place of a result, and none that could be followed")
 
@@ -221,8 +221,8 @@ def _without_hop(result: bytes) -> bytes:
     if _PROTOCOL not in result:
         return result
     members = _object.decode(result)
-    told = _with_plain_meta(members)
-    return result if told == members else _encode(told)
+    plain = _with_plain_meta(members)
+    return result if plain == members else _encode(plain)
 
 
 def _with_plain_meta(members: dict[str, Raw]) -> dict[str, Raw]:

@@ -91,8 +91,8 @@ class ServerProvider:
     def extensions(self) -> Mapping[str, Any]:
         """The server's extensions except tasks, which the gateway serves; none if there is too much of them."""
         session = self._upstream.session
-        told: Mapping[str, Any] = session.peer.extensions if session is not None else {}
-        known = {name: settings for name, settings in told.items() if name != metas.TASKS}
+        declared: Mapping[str, Any] = session.peer.extensions if session is not None else {}
+        known = {name: settings for name, settings in declared.items() if name != metas.TASKS}
         spelled = _encode(known)
         fits = len(spelled) <= metas.MAX_EXTENSION_BYTES and not is_deeper(spelled, MAX_LEVELS)
         return known if fits else {}
@@ -101,11 +101,11 @@ class ServerProvider:
 
     def list_tools(self) -> Sequence[Tool]:
         """The tools its configuration allows, chosen again only when the server's list changes."""
-        told = self._upstream.tools
-        if self._chosen_from is not told:
+        offered = self._upstream.tools
+        if self._chosen_from is not offered:
             rules = self._upstream.spec.tools
-            self._chosen = [tool for tool in told if _is_chosen(tool.name, rules)]
-            self._chosen_from = told
+            self._chosen = [tool for tool in offered if _is_chosen(tool.name, rules)]
+            self._chosen_from = offered
         return self._chosen
 
     def absence(self) -> ClawftError | None:
@@ -152,20 +152,20 @@ class ServerProvider:
         """Send it to the call it belongs to; else to the conversations of the server's only principal."""
         from clawft.provider.server import log_messages  # few servers send log messages
 
-        said = log_messages.read_said(params)
-        if said is None:
+        message = log_messages.read_said(params)
+        if message is None:
             return
         flights, per_request = upstream.flights, upstream.logs_per_request
         flight = log_messages.belongs_to(flights, stream, per_request=per_request)
         if flight is not None:
-            log_messages.pass_on(flight, said, params)
+            log_messages.pass_on(flight, message, params)
             return
         if stream is not None:
             return  # on the stream of a call that did not ask for it
         principal = self._calls.only_principal if log_messages.is_wanted(flights, per_request=per_request) else ""
         if self._changes is not None and principal and upstream is self._upstream:
-            told = params if len(params) <= log_messages.MAX_SAID_BYTES else _encode(said)
-            self._changes.log(said.level, make_visible(told), principal)
+            passed = params if len(params) <= log_messages.MAX_SAID_BYTES else _encode(message)
+            self._changes.log(message.level, make_visible(passed), principal)
         else:
             log.info("%s says: %s", self.server, params[:SHOWN_CHARS].decode(errors="replace"))
 

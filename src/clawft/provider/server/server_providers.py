@@ -118,9 +118,9 @@ class ServerProviders:
         from clawft.provider.server.question.questions import ROOTS
 
         if request.method == ROOTS and not upstream.flights and self._ask_roots is not None:
-            told = await self._ask_roots()
-            if told is not None and "roots" in upstream.spec.asks:
-                return {"roots": told}
+            roots = await self._ask_roots()
+            if roots is not None and "roots" in upstream.spec.asks:
+                return {"roots": roots}
         return await answer(upstream, request, stream, self._pool.roots)
 
     def _pass_on_notification(self, upstream: Upstream, notification: Notification, stream: int | None) -> None:

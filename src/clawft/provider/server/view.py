@@ -17,11 +17,11 @@ def agent_view(tool: str, result: bytes) -> Mapping[str, Any]:
 
     A result with neither content nor an error flag is of unknown form, and returned as it is.
     """
-    said = _object.decode(result)
-    if "content" not in said and "isError" not in said:
-        return said
-    text = _text(said.get("content"))
-    if said.get("isError") is True:
+    members = _object.decode(result)
+    if "content" not in members and "isError" not in members:
+        return members
+    text = _text(members.get("content"))
+    if members.get("isError") is True:
         raise ExecutionFailed(text or f"{tool} failed and did not say why")
     return {"output": text}
 

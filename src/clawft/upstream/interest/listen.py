@@ -67,10 +67,10 @@ class ListenStream:
         self._opened = time.monotonic()
         self._stream = asyncio.get_running_loop().create_task(self._listen(wanted)) if wanted else None
         if self._stream is not None:
-            said, _ = await asyncio.wait(
+            done, _ = await asyncio.wait(
                 {acknowledged, self._stream}, timeout=ACKNOWLEDGE_SECONDS, return_when=asyncio.FIRST_COMPLETED
             )
-            heard = bool(said)
+            heard = bool(done)
         self._honoured = _read_honoured(acknowledged.result()) if acknowledged.done() else None
         if old is not None:
             old.cancel()

@@ -125,5 +125,5 @@ def _task(view: _ToolView, tasks: str) -> TaskSupport:
     """In the stateless era the server decides with each call; before, the definition said it."""
     if tasks == "stateless":
         return "server"
-    told = UNSET if view.execution is UNSET else view.execution.task_support
-    return told if tasks and told is not UNSET else "forbidden"
+    support = UNSET if view.execution is UNSET else view.execution.task_support
+    return support if tasks and support is not UNSET else "forbidden"

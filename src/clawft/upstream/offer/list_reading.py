@@ -184,13 +184,13 @@ class ListReading(Generic[T]):
         if self._no_use > MAX_TOLD:
             log.warning("%s: %d more entries of its list are no use", self._server, self._no_use - MAX_TOLD)
         if self._too_large:
-            told = "%s: %d of its %s are left out, with over %d bytes"
-            log.warning(told, self._server, self._too_large, self._part, MAX_ITEM_BYTES)
+            template = "%s: %d of its %s are left out, with over %d bytes"
+            log.warning(template, self._server, self._too_large, self._part, MAX_ITEM_BYTES)
         if self._too_far:
             log.warning("%s: %s are left out", self._server, self._far())
         if self.is_full:
-            told = "%s: no room for all its %s, the first %d are offered"
-            log.warning(told, self._server, self._part, len(self.items))
+            template = "%s: no room for all its %s, the first %d are offered"
+            log.warning(template, self._server, self._part, len(self.items))
         if self.rest:
             log.warning("%s: its %s %s are left out", self._server, self._part, self.rest)
 

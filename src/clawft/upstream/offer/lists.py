@@ -117,8 +117,8 @@ class NoLists:
 
     @property
     def era(self) -> Era | None:
-        told = self._cache.era(self._spec)
-        return Era(told) if told is not None else None
+        known = self._cache.era(self._spec)
+        return Era(known) if known is not None else None
 
     def is_fresh(self) -> bool:
         return True

@@ -27,17 +27,17 @@ def declared_for(spec: UpstreamSpec, agent: Capabilities) -> dict[str, Any]:
 
 
 def _capabilities(spec: UpstreamSpec, can: Capabilities, roots: Mapping[str, Any]) -> dict[str, Any]:
-    told: dict[str, Mapping[str, Any]] = {}
+    declared: dict[str, Mapping[str, Any]] = {}
     if "roots" in spec.asks:
-        told["roots"] = roots
+        declared["roots"] = roots
     if "sampling" in spec.asks and can.sampling:
         ways = (("tools", can.sampling_tools), ("context", can.sampling_context))
-        told["sampling"] = {way: {} for way, able in ways if able}
+        declared["sampling"] = {way: {} for way, able in ways if able}
     modes: dict[str, dict[str, Any]] = {
         mode: {} for mode, able in (("form", can.elicit_form), ("url", can.elicit_url)) if able
     }
     if "elicitation" in spec.asks and modes:
-        told["elicitation"] = modes
+        declared["elicitation"] = modes
     if can.extensions:
-        told["extensions"] = {name: Raw(settings) for name, settings in can.extensions}
-    return told
+        declared["extensions"] = {name: Raw(settings) for name, settings in can.extensions}
+    return declared

@@ -120,8 +120,8 @@ class Introduction:
         """The refusal, with the reason for doubt: a stateless server that does not show its era well refuses the
         handshake without a good reason.
         """
-        said = f"{refused.message}; {self._doubt}" if self._doubt else refused.message
-        return JsonRpcFailure(refused.error_code, said, refused.error_data)
+        message = f"{refused.message}; {self._doubt}" if self._doubt else refused.message
+        return JsonRpcFailure(refused.error_code, message, refused.error_data)
 
     async def _initialize(self) -> Peer:
         params = _encode(

@@ -69,8 +69,8 @@ class Mirrors:
         arguments = params.get("arguments", {})
         if isinstance(arguments, Raw):
             arguments = msgspec.json.decode(arguments)
-        said = ((f"Mcp-Param-{mirror.token}", _spell(mirror, arguments)) for mirror in known)
-        return tuple((header, value) for header, value in said if value is not None)
+        mirrored = ((f"Mcp-Param-{mirror.token}", _spell(mirror, arguments)) for mirror in known)
+        return tuple((header, value) for header, value in mirrored if value is not None)
 
 
 def _spell(mirror: Mirror, arguments: object) -> str | None:

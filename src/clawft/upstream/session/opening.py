@@ -89,8 +89,8 @@ def _last_words(session: Session) -> str:
 
 def _wrongs(session: Session) -> str:
     """The wrong messages that it sent instead of the answer."""
-    told = ", ".join(f"{words}: {count}" for words, count in session.faults.in_words().items())
-    return f"; it sent {told}" if told else ""
+    listed = ", ".join(f"{words}: {count}" for words, count in session.faults.in_words().items())
+    return f"; it sent {listed}" if listed else ""
 
 
 async def _make(spec: UpstreamSpec, way: Way) -> Link:

@@ -173,10 +173,10 @@ def read_discover(result: bytes) -> Peer:
 
 def read_initialize(result: bytes) -> Peer:
     try:
-        told = _any_object.decode(_bounded(result))
+        members = _any_object.decode(_bounded(result))
     except msgspec.DecodeError as wrong:
         raise ProtocolFailure(f"the answer to initialize is malformed: {wrong}") from None
-    return _peer(Era.HANDSHAKE, str(told.get("protocolVersion", "")), told, told.get("serverInfo"))
+    return _peer(Era.HANDSHAKE, str(members.get("protocolVersion", "")), members, members.get("serverInfo"))
 
 
 def _bounded(result: bytes) -> bytes:

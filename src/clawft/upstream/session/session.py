@@ -165,8 +165,8 @@ class Session:
     def _outgoing_stateless(
         self, method: str, members: Mapping[str, Any], version: str, capabilities: Mapping[str, Any] | None = None
     ) -> OutgoingRequest:
-        told = about_us(version, self._capabilities if capabilities is None else capabilities)
-        params = _encode({**members, "_meta": {**members.get("_meta", {}), **told}})
+        about = about_us(version, self._capabilities if capabilities is None else capabilities)
+        params = _encode({**members, "_meta": {**members.get("_meta", {}), **about}})
         name = members.get(names_by_header(method), "")
         if not isinstance(name, str):
             name = ""

@@ -58,8 +58,8 @@ def unpacked(line: bytes) -> list[bytes]:
 
 def unread_answers(line: bytes) -> str:
     """Why messages that came together are not taken apart, where answers may be among them; else empty."""
-    told = b'"jsonrpc"' in line and (b'"result"' in line or b'"error"' in line)
-    if not told or not re.match(_TOGETHER, line):  # what a program writes by mistake may begin with a bracket, too
+    is_answer = b'"jsonrpc"' in line and (b'"result"' in line or b'"error"' in line)
+    if not is_answer or not re.match(_TOGETHER, line):  # what a program writes by mistake may begin with a bracket, too
         return ""
     try:
         unpack(line)

@@ -218,8 +218,8 @@ def too_deep() -> ParseError:
 
 def _too_many_parts(envelope: _Envelope) -> BadEnvelope:
     """Only to a request there is an answer."""
-    told = f"the message has more than {parts.MAX_PARTS} members and items"
+    problem = f"the message has more than {parts.MAX_PARTS} members and items"
     if envelope.id is UNSET and envelope.method is not UNSET:
-        return BadNotification(told)
+        return BadNotification(problem)
     id = NULL if envelope.id is UNSET or envelope.method is UNSET else copied((envelope.id,))
-    return BadEnvelope(told, id=id if is_id(id) else NULL, hint="ask for less at a time")
+    return BadEnvelope(problem, id=id if is_id(id) else NULL, hint="ask for less at a time")

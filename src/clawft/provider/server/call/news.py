@@ -39,8 +39,8 @@ def tell(call: Call, shape: bytes) -> None:
 
 def pause(shape: bytes) -> float:
     """Seconds until the task is asked for again."""
-    told = tasks.standing(shape).poll_ms
-    return min(max(POLL_SECONDS if told is None else told / 1000, SHORTEST_POLL_SECONDS), LONGEST_POLL_SECONDS)
+    poll_ms = tasks.standing(shape).poll_ms
+    return min(max(POLL_SECONDS if poll_ms is None else poll_ms / 1000, SHORTEST_POLL_SECONDS), LONGEST_POLL_SECONDS)
 
 
 @asynccontextmanager

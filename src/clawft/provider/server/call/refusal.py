@@ -67,15 +67,15 @@ def passed_on(server: str, error: JsonRpcFailure) -> JsonRpcFailure | MissingCap
     spelled = b"" if data is None else msgspec.json.encode(data)
     if why := why_unreadable(spelled, around=1):
         return JsonRpcFailure(error.error_code, f"{message} (without the data of this error of {server}: {why})")
-    told = msgspec.json.decode(make_visible(without_resolved(spelled))) if spelled else None
-    return JsonRpcFailure(error.error_code, message, told)
+    cleaned = msgspec.json.decode(make_visible(without_resolved(spelled))) if spelled else None
+    return JsonRpcFailure(error.error_code, message, cleaned)
 
 
 def lacking(server: str, error: JsonRpcFailure) -> MissingCapability:
     """The error about a capability. What we declare to the server is what the agent declared, so the agent lacks it."""
     required = members(members(error.error_data).get("requiredCapabilities"))
-    said = visible_text(f"{conceal(error.message)}{_capability(error.error_data)}")
-    return MissingCapability(f"{server}: {said}", required=required)
+    problem = visible_text(f"{conceal(error.message)}{_capability(error.error_data)}")
+    return MissingCapability(f"{server}: {problem}", required=required)
 
 
 def withheld(spec: UpstreamSpec, error: JsonRpcFailure) -> ExecutionFailed | None:
@@ -84,8 +84,8 @@ def withheld(spec: UpstreamSpec, error: JsonRpcFailure) -> ExecutionFailed | Non
     kept = [kind for kind in EVERYTHING if kind in required and kind not in spec.asks]
     if not kept:
         return None
-    said = f"{spec.name}: {visible_text(conceal(error.message))}; the configuration does not let {spec.name} ask for"
-    return ExecutionFailed(f"{said} {', '.join(kept)}", hint="weft servers list")
+    problem = f"{spec.name}: {visible_text(conceal(error.message))}; the configuration does not let {spec.name} ask for"
+    return ExecutionFailed(f"{problem} {', '.join(kept)}", hint="weft servers list")
 
 
 def contradicted(server: str, error: JsonRpcFailure, told: Mapping[str, Any]) -> ExecutionFailed | None:
@@ -94,15 +94,17 @@ def contradicted(server: str, error: JsonRpcFailure, told: Mapping[str, Any]) ->
     if not required or any(kind not in told or members(ways).keys() - told[kind] for kind, ways in required.items()):
         return None
     needed = ", ".join(name for kind, ways in required.items() for name in _spelled(kind, ways))
-    said = visible_text(f"{conceal(error.message)}; it says that it needs {needed}, and was told that the agent has it")
-    return ExecutionFailed(f"{server}: {said}", hint=f"weft servers status {server}")
+    problem = visible_text(
+        f"{conceal(error.message)}; it says that it needs {needed}, and was told that the agent has it"
+    )
+    return ExecutionFailed(f"{server}: {problem}", hint=f"weft servers status {server}")
 
 
 def _data(data: object) -> str:
     if data is None:
         return ""
-    said = msgspec.json.encode(data)[: 4 * DATA_CHARS].decode(errors="replace")
-    return f": {conceal(said)[:DATA_CHARS]}"
+    text = msgspec.json.encode(data)[: 4 * DATA_CHARS].decode(errors="replace")
+    return f": {conceal(text)[:DATA_CHARS]}"
 
 
 def _urls(data: object) -> str:

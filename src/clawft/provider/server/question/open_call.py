@@ -53,8 +53,8 @@ class OpenCall:
 
     def _open(self, question: Question, waiter: Waiter) -> None:
         self._count += 1
-        told = key_of(question)
-        key = told if told and told not in self.questions else f"question_{self._count}"
+        wanted = key_of(question)
+        key = wanted if wanted and wanted not in self.questions else f"question_{self._count}"
         self.questions[key] = question
         self._waiting[key] = waiter
         waiter.add_done_callback(lambda _: self._forget(key))

@@ -47,17 +47,17 @@ def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller,
     if len(params) > most:
         raise JsonRpcFailure(INVALID_PARAMS, f"{method}: the question has {len(params)} bytes, and {most} is the most")
     try:
-        told = _params.decode(_mended(kind, params or b"{}"))
+        asked = _params.decode(_mended(kind, params or b"{}"))
     except (msgspec.DecodeError, RecursionError) as wrong:
         raise JsonRpcFailure(INVALID_PARAMS, f"{method}: the question is malformed: {flaw(wrong)}") from None
-    told = without_hop(told)
+    asked = without_hop(asked)
     if kind == "elicitation":
-        _check_elicitation(told)
-        told = _elicitation(spec.name, told, agent, visit)
+        _check_elicitation(asked)
+        asked = _elicitation(spec.name, asked, agent, visit)
     elif kind == "sampling":
-        told = _sampling(told, agent)
-        told = {**told, "_meta": {**members(told.get("_meta")), ASKING_SERVER: spec.name}}
-    return Question(cast("QuestionMethod", method), told)
+        asked = _sampling(asked, agent)
+        asked = {**asked, "_meta": {**members(asked.get("_meta")), ASKING_SERVER: spec.name}}
+    return Question(cast("QuestionMethod", method), asked)
 
 
 def _mended(kind: Asks, params: bytes) -> bytes:
@@ -97,16 +97,16 @@ _HOP = HOP | {"progressToken", ASKING_SERVER}
 
 def _elicitation(server: str, params: dict[str, Any], agent: Caller, visit: str) -> dict[str, Any]:
     """The question with the server's name in front. Schema, defaults and address stay untouched."""
-    told: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "mode": "form",
         **params,
         "message": quoted_as(f"{server} asks:", str(params.get("message", ""))),
     }
-    if told["mode"] == "url":
-        id = told.pop("elicitationId", None)
+    if shown["mode"] == "url":
+        id = shown.pop("elicitationId", None)
         if agent.era is Era.HANDSHAKE:
-            told["elicitationId"] = elicitation_id(server, str(id or visit or told.get("url")))
-    return told
+            shown["elicitationId"] = elicitation_id(server, str(id or visit or shown.get("url")))
+    return shown
 
 
 def _sampling(params: dict[str, Any], agent: Caller) -> dict[str, Any]:

@@ -41,8 +41,8 @@ def _check(server: str, answers: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _read(data: object) -> list[Mapping[str, Any]]:
-    told = cast("Mapping[str, object]", data).get("elicitations") if isinstance(data, dict) else None
-    items = cast("list[object]", told) if isinstance(told, list) else []
+    listed = cast("Mapping[str, object]", data).get("elicitations") if isinstance(data, dict) else None
+    items = cast("list[object]", listed) if isinstance(listed, list) else []
     read = [cast("Mapping[str, Any]", item) for item in items[:MAX_URLS] if isinstance(item, dict)]
     return [item for item in read if is_web_address(item.get("url"))]
 
