@@ -20,7 +20,7 @@ from clawft.builtin.git.settings import BOUNDS
 from clawft.errors import ExecutionFailed
 
 LINKED = ("objects", "refs", "packed-refs", "reftable", "logs", "info", "shallow", "worktrees", "remotes", "branches")
-"""What git reads in the shared folder beside its configuration; hooks are switched off."""
+"""The entries that git reads in the shared folder beside its configuration; hooks are switched off."""
 CONFIG = "config"
 _WHOLE = sorted((*LINKED, CONFIG))
 
@@ -30,7 +30,7 @@ class ConfigFiles(Struct, frozen=True):
 
     shared: bytes = b""
     of_work_tree: bytes = b""
-    """It counts where `extensions.worktreeConfig` is set."""
+    """The configuration of the work tree, which counts where `extensions.worktreeConfig` is set."""
 
 
 def read_files(repository: RepositoryPaths, tool: str) -> ConfigFiles:

@@ -110,7 +110,7 @@ def _after_exposure(app: App, entry: CatalogEntry) -> list[RuleVerdict]:
 
 
 def _own_question(entry: CatalogEntry) -> list[RuleVerdict]:
-    """What the tool itself asks for depends on the repository or the folder, which are not looked at here."""
+    """The question of the tool itself, which depends on the repository or the folder: those are not looked at here."""
     asks = "" if entry.origin.server else ASKS_ITSELF.get(entry.canonical, "")
     return [RuleVerdict(THE_TOOL, entry.canonical, Allow(entry.canonical, asks))] if asks else []
 

@@ -135,7 +135,7 @@ async def _use(pool: Pool, name: str, calls: Calls) -> None:
 
 
 async def _error_of(provider: ServerProvider, tool: str, arguments: dict[str, Any]) -> str:
-    """What the server objects to: the name of the tool, or an argument, may be misspelled."""
+    """The objection of the server, empty if there is none: the name of the tool, or an argument, may be misspelled."""
     try:
         reply = await provider.call_tool(tool, arguments)
     except JsonRpcFailure as refused:
