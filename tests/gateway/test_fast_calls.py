@@ -40,7 +40,7 @@ class Taken:
         self.receiver = receiver
         self.cancelled = False
 
-    def cancel(self, beside: bytes = b"") -> None:
+    def cancel(self, details: bytes = b"") -> None:
         self.cancelled = True
 
 

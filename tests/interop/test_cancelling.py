@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.wire.cancel import beside_id
+from clawft.wire.cancel import cancel_details
 from tests.requirements import requirement
 from tests.servers.pipe import Json, mcp_server, modern_meta, notification, request
 
@@ -54,4 +54,4 @@ async def test_the_reason_of_a_cancelled_call_reaches_its_server(meta: Json, tmp
 @pytest.mark.parametrize("beside", ["x" * 5_000, None, [1]])
 async def test_what_is_too_long_or_no_object_is_left_out(beside: object) -> None:
     params = {"requestId": 1, "reason": beside} if isinstance(beside, str) else beside
-    assert beside_id(json.dumps(params).encode()) == b""
+    assert cancel_details(json.dumps(params).encode()) == b""

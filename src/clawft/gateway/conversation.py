@@ -235,11 +235,11 @@ class Conversation:
     def on_notification(self, notification: Notification) -> None:
         """Act on cancellations and on news of roots; any other notification is accepted silently."""
         if notification.method == "notifications/cancelled":
-            from clawft.wire.cancel import beside_id, read_cancelled  # loaded with the first
+            from clawft.wire.cancel import cancel_details, read_cancelled  # loaded with the first
 
             id = read_cancelled(notification.params)
             if id is not None:
-                self.running.cancel(id, beside_id(notification.params))
+                self.running.cancel(id, cancel_details(notification.params))
         elif notification.method in _ROOTS_KNOWN and self.caller.capabilities.roots:
             self._gateway.roots.changed()
             self._gateway.events.publish(RootsChanged())

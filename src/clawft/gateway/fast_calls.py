@@ -103,12 +103,12 @@ class FastCall(Job):
         self.work = self._calls.follow(run)
         self._calls.running.queue(self)
 
-    def cancel(self, beside: bytes = b"") -> None:
+    def cancel(self, details: bytes = b"") -> None:
         if self.sent is None:
-            super().cancel(beside)
+            super().cancel(details)
         elif not self.cancelled:
             self.cancelled = True
-            self.sent.cancel(beside)
+            self.sent.cancel(details)
             self.sent = None
             self._path.witness.noted(self._call, self._began, asyncio.CancelledError())
             self._calls.running.forget(self)

@@ -256,11 +256,11 @@ class PipeCaller:
         if self._era is not Era.STATELESS:
             self._conversation.on_notification(notification)
         elif notification.method == "notifications/cancelled":
-            from clawft.wire.cancel import beside_id, read_cancelled  # loaded with the first
+            from clawft.wire.cancel import cancel_details, read_cancelled  # loaded with the first
 
             id = read_cancelled(notification.params)
             if id is not None:
-                self._running.cancel(id, beside_id(notification.params))
+                self._running.cancel(id, cancel_details(notification.params))
 
     # ── batches: 2025-03-26 only ─────────────────────────────────────────────────────────────────────────────────────
 

@@ -50,12 +50,12 @@ class Job:
         self.task: asyncio.Task[Any] | None = None
         self.cancelled = False
 
-    def cancel(self, beside: bytes = b"") -> None:
-        """`beside`: a JSON object with the caller's reason, to be passed on."""
+    def cancel(self, details: bytes = b"") -> None:
+        """`details`: a JSON object with the caller's reason, to be passed on."""
         if not self.cancelled:
             self.cancelled = True
             if self.task is not None:
-                self.task.cancel(beside or None)
+                self.task.cancel(details or None)
 
 
 class RunningRequests:
@@ -255,7 +255,7 @@ class RunningRequests:
             return Busy(f"busy: {self._limit} requests are in flight on this connection", hint="wait for some answers")
         return None
 
-    def cancel(self, key: bytes, beside: bytes = b"") -> None:
+    def cancel(self, key: bytes, details: bytes = b"") -> None:
         """Stop it; nothing more is sent for this id. Unknown ids are fine: the answer may just have gone out.
 
         The caller may use the id again at once, so until it has ended the request is kept under a key of our own.
@@ -264,7 +264,7 @@ class RunningRequests:
         if job is not None:
             job.key = b"%b %d" % (_CANCELLED, id(job))
             self._jobs[job.key] = job
-            job.cancel(beside)
+            job.cancel(details)
 
     def end_all(self, why: str) -> None:
         """Answer all of them with this error, and any that still come."""

@@ -61,12 +61,12 @@ class Posting(Protocol):
         """Send a request, given as all that follows its id; returns the id. Raises LinkError if the link is gone."""
         ...
 
-    def withdraw(self, id: bytes, beside: bytes = b"") -> None:
+    def withdraw(self, id: bytes, details: bytes = b"") -> None:
         """Cancel a request: its answer is dropped, and the server is told."""
         ...
 
 
-def said_beside(ended: BaseException) -> bytes:
+def details_of(ended: BaseException) -> bytes:
     """The JSON object with which a caller cancelled its request, from the exception that ended the task."""
     details = ended.args[0] if ended.args else b""
     return details if isinstance(details, bytes) else b""

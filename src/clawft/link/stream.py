@@ -16,7 +16,7 @@ from typing import IO, Any
 from msgspec.structs import replace
 
 from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, WireError
-from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, is_list, said_beside, too_long
+from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, details_of, is_list, too_long
 from clawft.link.deadline import Deadline
 from clawft.link.faults import Faults
 from clawft.link.first_id import before_first_id
@@ -105,7 +105,7 @@ class StreamLink:
         try:
             return await waiter
         except asyncio.CancelledError as ended:
-            self.withdraw(id, said_beside(ended), silently=method == "initialize")
+            self.withdraw(id, details_of(ended), silently=method == "initialize")
             if deadline is not None and deadline.expired and not _is_cancelled():
                 raise deadline.timeout(self._backlog()) from None
             raise
@@ -127,10 +127,10 @@ class StreamLink:
             raise self._broken
         return self._waiting.open_as(waiter)
 
-    def withdraw(self, id: bytes, beside: bytes = b"", *, silently: bool = False) -> None:
+    def withdraw(self, id: bytes, details: bytes = b"", *, silently: bool = False) -> None:
         self._waiting.close(id)
         if not silently:
-            self._write(writing.cancelled(id, beside))
+            self._write(writing.cancelled(id, details))
 
     async def notify(self, method: str, params: bytes = b"") -> None:
         self._write(writing.notification(method, params))

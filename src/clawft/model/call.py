@@ -201,8 +201,8 @@ class ReplyReceiver(Protocol):
 
 
 class SentCall(Protocol):
-    def cancel(self, beside: bytes = b"") -> None:
-        """Cancel the call; its receiver is not called any more. `beside`: a JSON object with the caller's reason."""
+    def cancel(self, details: bytes = b"") -> None:
+        """Cancel the call; its receiver is not called any more. `details`: a JSON object with the caller's reason."""
         ...
 
 

@@ -26,7 +26,7 @@ def read_cancelled(params: bytes) -> bytes | None:
     return None if id is UNSET else bytes(id)
 
 
-def beside_id(params: bytes) -> bytes:
+def cancel_details(params: bytes) -> bytes:
     """The other members as a JSON object: the reason, and those we do not know. Empty if that is too much."""
     if len(params) > MAX_BESIDE_BYTES:
         return b""

@@ -21,7 +21,7 @@ from clawft.errors import (
     RequestTimeout,
     SessionLost,
 )
-from clawft.link.base import Credentials, Incoming, LinkKind, Lost, OutgoingRequest, is_list, said_beside, too_long
+from clawft.link.base import Credentials, Incoming, LinkKind, Lost, OutgoingRequest, details_of, is_list, too_long
 from clawft.link.deadline import Deadline, within
 from clawft.link.faults import Faults
 from clawft.link.first_id import before_first_id
@@ -116,7 +116,7 @@ class HttpLink(ClientLink):
             return await within(deadline, self._request(id, outgoing))
         except (asyncio.CancelledError, RequestTimeout) as ended:
             if not outgoing.revision and outgoing.method != "initialize":
-                self._send_soon(writing.cancelled(b"%d" % id, said_beside(ended)))
+                self._send_soon(writing.cancelled(b"%d" % id, details_of(ended)))
             raise
         except (SessionLost, NeedsAuth) as gone:
             self._lose(gone)

@@ -18,7 +18,7 @@ from clawft.errors import (
     MessageTooLong,
     WireError,
 )
-from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, is_list, said_beside, too_long
+from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, details_of, is_list, too_long
 from clawft.link.deadline import Deadline, within
 from clawft.link.first_id import before_first_id
 from clawft.link.http_out.answer import (
@@ -86,7 +86,7 @@ class SseLink(ClientLink):
             if isinstance(ended, LinkClosed) and ended is not self._broken:
                 self._received.note_end(ended)
             if self._broken is None and outgoing.method != "initialize":
-                self._aside(writing.cancelled(b"%d" % id, said_beside(ended)))
+                self._aside(writing.cancelled(b"%d" % id, details_of(ended)))
             raise
         finally:
             self._received.pending_lists -= is_list(outgoing.method)

@@ -41,9 +41,11 @@ def failure_of(id: bytes | None, error: ClawftError, code: int | None = None) ->
     return failure(id, error.code if code is None else code, str(error), error.data)
 
 
-def cancelled(id: bytes, beside: bytes = b"") -> bytes:
-    """Nobody wants the answer to our request any more. `beside`: what else is said of it, as an object."""
-    return notification("notifications/cancelled", b'{"requestId":%b%b}' % (id, b"," + beside[1:-1] if beside else b""))
+def cancelled(id: bytes, details: bytes = b"") -> bytes:
+    """Nobody wants the answer to our request any more. `details`: further members, as an object."""
+    return notification(
+        "notifications/cancelled", b'{"requestId":%b%b}' % (id, b"," + details[1:-1] if details else b"")
+    )
 
 
 def id_of(answer: bytes) -> bytes:

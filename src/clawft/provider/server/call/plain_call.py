@@ -65,19 +65,19 @@ class PlainCall(Flight):
 
     # ── other ends ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def cancel(self, beside: bytes = b"") -> None:
+    def cancel(self, details: bytes = b"") -> None:
         if not self._over:
-            self._give_up(beside)
+            self._give_up(details)
 
     def ring(self) -> None:
         super().ring()
         self._give_up()
         self._go_on(self.timeout())
 
-    def _give_up(self, beside: bytes = b"") -> None:
+    def _give_up(self, details: bytes = b"") -> None:
         self._end()
         self.route.upstream.abandoned.note(self)
-        self.route.link.withdraw(self._id, beside)
+        self.route.link.withdraw(self._id, details)
 
     def _read(self, answer: Response | Failure) -> Reply | None:
         """The reply; None if more is needed, or the answer is wrong: the slow path then says how."""
