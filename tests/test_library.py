@@ -198,7 +198,7 @@ async def test_a_function_is_no_provider_and_told_how_it_is_offered(tmp_path: Pa
         ({"names": "odd"}, "no form of names: 'odd' .*plain, mcp, claude, bare"),
         ({"namespace": "a__b"}, "'a__b' cannot be a namespace"),
         ({"namespace": ""}, "'' cannot be a namespace"),
-        ({"workspace": "/no/such/folder"}, "the workspace is no folder: /no/such/folder"),
+        ({"workspace": "/no/such/folder"}, "the workspace is not a folder: /no/such/folder"),
     ],
 )
 def test_what_a_gateway_cannot_be_made_of_is_named(wrong: dict[str, Any], said: str, tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ def _refuse_inside_a_loop(instead: str) -> None:
 def _folder(workspace: Path | str) -> Path:
     found = Path(workspace).resolve()
     if not found.is_dir():
-        raise InvalidConfig(f"the workspace is no folder: {found}", hint="make it, or give another workspace=…")
+        raise InvalidConfig(f"the workspace is not a folder: {found}", hint="make it, or give another workspace=…")
     return found
 
 

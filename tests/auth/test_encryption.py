@@ -1,4 +1,4 @@
-"""Logins sealed with a key of the keyring: the real command, the real `keyring` package, a backend in a file."""
+"""Logins encrypted with a key in the keyring: the real command, the real `keyring` package, a backend in a file."""
 
 import json
 import shutil
@@ -53,7 +53,7 @@ async def test_from_files_to_the_keyring_and_back(home: Path, vault: Vault) -> N
     assert CANARY in on_disk(home)
 
     code, said = await weft_says(home, "auth", "store", "keyring")
-    assert (code, said) == (0, "logins are sealed with a key of the keyring now: 3 of them rewritten\n")
+    assert (code, said) == (0, "logins are encrypted with a key in the keyring now: 3 of them rewritten\n")
     assert await weft_says(home, "auth", "store") == (0, "keyring\n")
     assert not any(word in on_disk(home) for word in (CANARY, TOKEN.access_token, CLIENT_SECRET))
     login = vault.read("mine")[0]

@@ -265,5 +265,5 @@ async def test_without_a_person_the_server_says_what_to_do(tmp_path: Path) -> No
         assert "https://login.example" in told
         code, said = await weft_says(home, "auth", "login", "ledger")
         assert code == 1
-        assert "in the name of the people on your gateway" in said
+        assert "on behalf of the people on your gateway" in said
         assert server.web.asked == []

@@ -97,7 +97,7 @@ async def test_read_names_what_it_cannot_read(call: CallTool, workspace: Path) -
 async def test_a_workspace_that_is_gone_is_what_is_said(call: CallTool, workspace: Path) -> None:
     workspace.rename(workspace.with_name("moved"))
     for name, arguments in (("list", {}), ("read", {"path": "a"}), ("write", {"path": "a", "content": "x"})):
-        with pytest.raises(ExecutionFailed, match=r"the workspace '.*' is no folder any more .*start weft again"):
+        with pytest.raises(ExecutionFailed, match=r"the workspace '.*' is not a folder any more .*start weft again"):
             await call("file", name, **arguments)
 
 

@@ -133,7 +133,7 @@ def test_lines_of_calls_on_a_full_disk_are_written_when_there_is_room(
         resource.prlimit(serving.pid, resource.RLIMIT_FSIZE, (2_000, resource.RLIM_INFINITY))
         for number in range(1, CALLS + 1):
             ask(number, "tools/call", {"name": "memory__recall", "arguments": {"key": "a"}})
-        assert "audit: lines cannot be written, and are held" in serving.stderr.readline()
+        assert "audit: lines cannot be written and are kept in memory" in serving.stderr.readline()
         resource.prlimit(serving.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         serving.stdin.close()
     assert run("audit", "verify").code == 0

@@ -101,7 +101,7 @@ def test_the_audit_tells_shows_and_verifies(run: Any) -> None:
     lines = run("audit", "tail", "-n", "1", "--json").json_lines
     assert [line["tool"] for line in lines] == ["memory__recall"]
     assert run("audit", "show", lines[0]["id"], "--json").json == lines[0]
-    assert run("audit", "verify").out == "2 lines, none was touched\n"
+    assert run("audit", "verify").out == "2 lines, none was changed\n"
     assert "memory__list" in run("audit", "tail").out
 
 
@@ -189,7 +189,7 @@ def test_the_tools_that_ask_by_themselves_are_there(run: Any) -> None:
 def test_a_name_is_explained_with_what_it_was_found_to_stand_for(run: Any) -> None:
     found = run("policy", "explain", "web__fetch", "url=http://nobody.invalid/x", "--json").json["looked"]
     assert {each["rule"]: each["reason"] for each in found}["url-address"] == (
-        "no address was found for nobody.invalid: there is none to judge"
+        "no address was found for nobody.invalid, so there is none to check"
     )
 
 

@@ -276,7 +276,7 @@ def test_a_folder_that_is_gone_is_no_traceback(
     leave = f"cd {gone} && rmdir {gone} && exec {shlex.join([*weft, *words])} </dev/null"
     done = subprocess.run(["sh", "-c", leave], env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "weft: the folder you are in is gone\nhint: cd to one that is there\n"
+    assert done.stderr == "weft: the current folder does not exist any more\nhint: cd to a folder that exists\n"
 
 
 @requirement("AGENT-14")
@@ -333,7 +333,7 @@ def test_output_that_finds_no_room_is_no_traceback(
         )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr == (
-        "weft: the output cannot be written: No space left on device\nhint: make room where it goes\n"
+        "weft: the output cannot be written: No space left on device\nhint: make room where it is written\n"
     )
 
 
@@ -481,13 +481,13 @@ def test_ctrl_c_while_we_load_is_no_crash(environment: dict[str, str], workspace
 @pytest.mark.parametrize(
     ("command", "code", "told"),
     [
-        ("audit show od\udcff", 2, b"is no UTF-8 text"),
-        ("tools call memory__recall key=od\udcff", 2, b"is no UTF-8 text"),
-        ('tools call memory__recall --args {"key":"od\udcff"}', 2, b"is no UTF-8 text"),
+        ("audit show od\udcff", 2, b"is not UTF-8 text"),
+        ("tools call memory__recall key=od\udcff", 2, b"is not UTF-8 text"),
+        ('tools call memory__recall --args {"key":"od\udcff"}', 2, b"is not UTF-8 text"),
         ("tools search od\udcff", 0, b""),
-        ("tools call od\udcff", 2, b"is no UTF-8 text"),
-        ("resources read od\udcff", 2, b"is no UTF-8 text"),
-        ("resources read workspace:///od\udcff", 2, b"is no UTF-8 text"),
+        ("tools call od\udcff", 2, b"is not UTF-8 text"),
+        ("resources read od\udcff", 2, b"is not UTF-8 text"),
+        ("resources read workspace:///od\udcff", 2, b"is not UTF-8 text"),
     ],
 )
 def test_a_word_that_is_no_text_ends_in_words(tmp_path: Path, command: str, code: int, told: bytes) -> None:

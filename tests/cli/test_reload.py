@@ -269,7 +269,7 @@ async def test_what_was_taken_back_ends_although_the_workspace_broke_its_file(se
     async with serving(tmp_path) as pipe:
         await until(pipe, "db__echo", "tiny: ", text="1")
         file.write_text("{ broken")
-        await eventually(lambda: asyncio.to_thread(pipe.stderr), lambda said: "no valid JSON" in said)
+        await eventually(lambda: asyncio.to_thread(pipe.stderr), lambda said: "not valid JSON" in said)
         assert await answer(pipe, "db__echo", text="2") == "tiny: 2", "it goes on as it was"
         revoked = await asyncio.to_thread(command, tmp_path, "approvals", "revoke", "db")
         assert revoked.returncode == 0, revoked.stderr

@@ -213,7 +213,7 @@ def test_a_port_in_use_says_what_to_do(run: Any) -> None:
 
 
 @requirement("SHELL-16")
-@pytest.mark.parametrize(("number", "said"), [(13, "needs more rights"), (99, "cannot be listened on")])
+@pytest.mark.parametrize(("number", "said"), [(13, "needs more permissions"), (99, "cannot be listened on")])
 def test_other_reasons_not_to_listen(number: int, said: str) -> None:
     failure = cannot_listen(OSError(number, os.strerror(number)), "10.0.0.1:80")
     assert said in failure.message

@@ -74,8 +74,8 @@ def test_no_file_of_the_folder_keeps_weft_from_starting(run: Any, workspace: Pat
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"a": "' + '\\"' * 300_000, "no valid JSON"),
-        ("{" + "/* " * 300_000, "no valid JSON"),
+        ('{"a": "' + '\\"' * 300_000, "not valid JSON"),
+        ("{" + "/* " * 300_000, "not valid JSON"),
         (json.dumps({"mcpServers": {f"s{at}": {"command": "/bin/true"} for at in range(18_000)}}), "more than 1000"),
     ],
     ids=["a text without an end", "a comment without an end", "a crowd of servers"],
@@ -102,7 +102,7 @@ def test_a_folder_whose_name_is_no_text_is_refused_with_what_to_do(run: Any, wor
     Path(odd, ".mcp.json").write_text('{"mcpServers": {"s": {"command": "/bin/cat"}}}')
     told = run(*words, "--workspace", odd)
     assert (told.code, told.out) == (2, "")
-    assert "is no UTF-8" in told.err
+    assert "is not UTF-8" in told.err
     assert "hint: rename it" in told.err
     assert "Traceback" not in told.err
 
@@ -117,7 +117,7 @@ def test_a_home_that_is_no_folder_is_told_as_that(run: Any, tmp_path: Path, word
     place.write_text("") if kind == "a file" else place.symlink_to(tmp_path / "nowhere")
     told = run(*words, CLAWFT_HOME=str(place))
     assert (told.code, told.out) == (2, "")
-    assert f"{place} is no folder" in told.err
+    assert f"{place} is not a folder" in told.err
     assert "CLAWFT_HOME" in told.err
 
 

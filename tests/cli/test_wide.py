@@ -10,7 +10,7 @@ from tests.servers.weft import gateway, weft
 
 pytestmark = pytest.mark.slow  # processes that take their time
 
-WORDS = "file tools read and write your home folder there"
+WORDS = "file tools can access your whole home folder"
 
 
 def warned(folder: Path, home: Path) -> tuple[str, str]:

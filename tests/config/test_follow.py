@@ -61,7 +61,7 @@ async def test_only_what_was_approved_is_started(files: ServerFiles, program: Pa
     spec = files.servers.found["db"].spec
     await files.ensure_approved(spec)
     program.write_text("#!/bin/sh\necho something else\n")
-    with pytest.raises(SpawnFailed, match="db is not what was approved to be started") as refused:
+    with pytest.raises(SpawnFailed, match="db is not the launch you approved") as refused:
         await files.ensure_approved(spec)
     assert refused.value.hint.startswith("weft approvals grant db")
 

@@ -182,7 +182,7 @@ def test_a_file_nobody_understands_hides_no_other(around: UserFolders) -> None:
     program = OtherProgram("x", "X", lambda around: [ServerFile(odd, read), ServerFile(other, good)])
     first, refused, second = find(program, around)
     assert (first.name, second.name) == ("first", "second")
-    assert refused.refused == f"{odd} holds something that cannot be read here (TypeError); add its servers by hand"
+    assert refused.refused == f"{odd} contains something that cannot be read (TypeError); add its servers by hand"
 
 
 @requirement("MGR-19")
@@ -199,7 +199,7 @@ def test_whatever_other_programs_write_is_found_or_refused_with_a_reason(
     for program in PROGRAMS.values():
         for each in program.files(here):
             one = OtherProgram("x", "X", lambda around, read=each.read: [ServerFile(file, read)])
-            assert not any("cannot be read here" in candidate.refused for candidate in find(one, here))
+            assert not any("cannot be read" in candidate.refused for candidate in find(one, here))
 
 
 @requirement("MGR-19", "CONF-17")
@@ -241,7 +241,7 @@ def test_we_do_not_import_ourselves(around: UserFolders) -> None:
 def test_a_broken_file_is_one_refusal(around: UserFolders) -> None:
     path = write(around.user / ".cursor" / "mcp.json", "{")
     (one,) = find(PROGRAMS["cursor"], around)
-    assert one.refused.startswith(f"{path}:1: no valid JSON")
+    assert one.refused.startswith(f"{path}:1: not valid JSON")
 
 
 @requirement("MGR-19", "PROV-12")
@@ -295,7 +295,7 @@ def test_a_secret_among_arguments_is_told(around: UserFolders, args: list[str]) 
     """Nothing can stand in for it there: what a program is started with can be read by all others."""
     write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"x": {"command": PYTHON, "args": args}}})
     (note,) = found("cursor", around)["x"].notes
-    assert note.startswith("its argument --api-key holds what looks like a secret")
+    assert note.startswith("its argument --api-key seems to contain a secret")
     assert KEY not in note
 
 
@@ -307,7 +307,9 @@ def test_a_password_in_an_address_is_told_among_arguments_and_not_copied_from_a_
     x = found("cursor", around)["x"]
     assert x.spec is not None
     assert x.spec.env == {"BASE_URL": "secret://env/BASE_URL"}
-    assert any(note.startswith("its argument postgresql://localhost/base holds what looks like") for note in x.notes)
+    assert any(
+        note.startswith("its argument postgresql://localhost/base seems to contain a secret") for note in x.notes
+    )
     assert "lovelace" not in " ".join(x.notes)
 
 
@@ -328,7 +330,7 @@ def test_the_scheme_before_a_token_stays_and_the_workspace_is_filled_in_for_vari
 def test_a_server_that_an_extension_of_zed_brings_is_refused_with_the_reason(around: UserFolders) -> None:
     entry: dict[str, Any] = {"source": "extension", "enabled": True, "settings": {}}
     write(around.user / ".config" / "zed" / "settings.json", {"context_servers": {"x": entry}})
-    assert "an extension of the editor starts this server" in found("zed", around)["x"].refused
+    assert "this server is started by an extension of the editor" in found("zed", around)["x"].refused
 
 
 @requirement("MGR-19", "CONF-10")
@@ -388,13 +390,13 @@ def test_an_entry_that_starts_nothing_says_so(around: UserFolders, entry: Any) -
 def test_a_whole_command_line_as_the_command_says_what_is_wrong(around: UserFolders) -> None:
     entry = {"command": "sh -m x"}
     write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"x": entry}})
-    assert 'the words behind the program belong into "args"' in found("cursor", around)["x"].refused
+    assert 'put its arguments into "args"' in found("cursor", around)["x"].refused
 
 
 @requirement("MGR-19")
 def test_a_command_with_a_variable_says_so(around: UserFolders) -> None:
     write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"x": {"command": "${NODE:-node}"}}})
-    assert "holds a variable, which nobody fills in here" in found("cursor", around)["x"].refused
+    assert "holds a variable, which is not filled in here" in found("cursor", around)["x"].refused
 
 
 @requirement("MGR-19", "CONF-10")
@@ -412,13 +414,13 @@ def test_a_changed_name_is_told_with_the_one_it_had(around: UserFolders) -> None
     assert found("cursor", around)["My-Server-dev"].notes == ("it is 'My Server (dev)!' there",)
 
 
-# ── what is switched off there ───────────────────────────────────────────────────────────────────────────────────────
+# ── what is disabled there ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def off(candidates: Mapping[str, Candidate]) -> dict[str, bool]:
     """Which of them are switched off; each of those says so."""
     told = {name: not each.spec.enabled for name, each in candidates.items() if each.spec is not None}
-    noted = {name: any("switched off there" in note for note in each.notes) for name, each in candidates.items()}
+    noted = {name: any("disabled there" in note for note in each.notes) for name, each in candidates.items()}
     assert told == noted
     return told
 
@@ -492,4 +494,4 @@ def test_what_only_the_other_kind_of_server_reads_is_left_out_and_told(around: U
     assert a is not None
     assert b is not None
     assert (a.headers, b.args, b.env, both["b"].secrets) == ({}, (), {}, {})
-    assert both["a"].notes == ("its headers mean nothing there, and are left out",)
+    assert both["a"].notes == ("its headers have no effect there and were left out",)

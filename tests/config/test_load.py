@@ -231,9 +231,9 @@ def test_a_refusal_is_not_lost_because_a_later_place_has_one_too(home: Path, wor
         (
             '[security.command_policy]\nallow = ["privilige"]',
             2,
-            "names no rule: 'privilige', did you mean 'privilege'?",
+            "names an unknown rule: 'privilige', did you mean 'privilege'?",
         ),
-        ('[security.url_policy]\nallow_networks = ["10.0.0.1/8"]', 2, "holds no network: 10.0.0.1/8"),
+        ('[security.url_policy]\nallow_networks = ["10.0.0.1/8"]', 2, "contains an invalid network: 10.0.0.1/8"),
         ("[gateway]\ninstructions = 2025-01-01", 2, "gateway.instructions must be a text"),
     ],
 )
@@ -284,7 +284,7 @@ def test_a_file_without_end_is_not_read(home: Path, workspace: Path) -> None:
 @requirement("CONF-12")
 def test_a_link_to_a_file_that_is_gone_loses_no_rule_in_silence(home: Path, workspace: Path) -> None:
     (home / "config.toml").symlink_to(home / "dotfiles" / "config.toml")
-    with pytest.raises(ConfigUnreadable, match=r"config\.toml leads to a file that is not there"):
+    with pytest.raises(ConfigUnreadable, match=r"config\.toml is a link to a file that does not exist"):
         load(home, workspace, "default")
     (found,) = problems(home, "default")
     assert found.hint == "correct the link, or remove it"
@@ -324,5 +324,5 @@ def test_an_agent_is_a_plain_name(home: Path, workspace: Path, agent: str) -> No
 
 @requirement("CONF-23")
 def test_a_workspace_must_be_a_folder(home: Path, tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfig, match="is no folder"):
+    with pytest.raises(InvalidConfig, match="is not a folder"):
         load(home, tmp_path / "missing", "default")

@@ -176,7 +176,7 @@ def test_comments_and_trailing_commas_are_forgiven_and_texts_left_alone() -> Non
 @requirement("CONF-12")
 @pytest.mark.parametrize(
     ("text", "said"),
-    [('{\n"a": nope}', "f:2: no valid JSON"), ('{"a":\n1', "f:2: no valid JSON"), ("[]", "f:1: a JSON")],
+    [('{\n"a": nope}', "f:2: not valid JSON"), ('{"a":\n1', "f:2: not valid JSON"), ("[]", "f:1: a JSON")],
 )
 def test_a_mistake_has_its_line(text: str, said: str) -> None:
     with pytest.raises(ConfigError, match=f"^{said}"):

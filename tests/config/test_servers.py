@@ -182,7 +182,7 @@ def test_what_is_given_may_be_a_file_of_either_kind_or_json(files: Files, tmp_pa
     ("text", "said"),
     [
         ("missing.json", "there is no file missing.json"),
-        ('{"mcpServers": {', "--mcp-config:1: no valid JSON"),
+        ('{"mcpServers": {', "--mcp-config:1: not valid JSON"),
         ('{"other": {}}', "names no servers"),
     ],
 )
@@ -334,7 +334,7 @@ def test_a_broken_file_is_named_with_its_line_and_the_others_go_on(files: Files)
     assert list(servers.wanted) == ["good"]
     assert isinstance(servers.refused["broken"].error, ConfigUnparsable)
     assert servers.refused["broken"].error.message.startswith(f"{broken}:3: no valid TOML")
-    assert servers.refused[str(foreign)].error.message.startswith(f"{foreign}:2: no valid JSON")
+    assert servers.refused[str(foreign)].error.message.startswith(f"{foreign}:2: not valid JSON")
 
 
 @requirement("CONF-12")
@@ -529,7 +529,7 @@ def test_a_workspace_cannot_let_its_servers_out(files: Files, sandbox: str, fine
 @pytest.mark.parametrize("key", ["redact = false", "verbatim = true"])
 def test_a_workspace_cannot_switch_off_what_is_taken_out_of_results(files: Files, key: str) -> None:
     files.ours(f'[mcp_servers.x]\ncommand = "{PROGRAM}"\n{key}\n')
-    assert "a workspace file may not let" in str(files.discover().refused["x"].error)
+    assert "a workspace file may not" in str(files.discover().refused["x"].error)
     files.user("mine", f'command = "{PROGRAM}"\n{key}\n')
     assert "mine" in files.discover().wanted
 
@@ -791,7 +791,7 @@ def test_a_mistake_of_a_workspace_keeps_nobody_from_starting(files: Files, entry
     ("text", "told"),
     [
         ('{"mcpServers": {}}', "this is JSON; servers in JSON are read from .mcp.json"),
-        (f'[mcp_servers.x]\ncommand = "{PROGRAM}"\n', "x.toml:1: this file is about one server (write its keys alone"),
+        (f'[mcp_servers.x]\ncommand = "{PROGRAM}"\n', "x.toml:1: this file describes one server (write only its keys"),
         (stdio() + "env = { PORT = 8080 }\n", 'x.toml:2: env must be a table of texts (write PORT = "8080")'),
     ],
 )
@@ -805,8 +805,8 @@ def test_what_belongs_elsewhere_in_a_file_of_one_server(files: Files, text: str,
     ("document", "told"),
     [
         ({"x": {"command": PROGRAM}}, "names servers outside of mcpServers"),
-        ({"mcpServers": [{"command": PROGRAM}]}, "names its servers in a list, and not in an object"),
-        ({"mcpServer": {"x": {"command": PROGRAM}}}, "names servers under 'mcpServer', and not under mcpServers"),
+        ({"mcpServers": [{"command": PROGRAM}]}, "names its servers in a list instead of an object"),
+        ({"mcpServer": {"x": {"command": PROGRAM}}}, "names servers under 'mcpServer' instead of mcpServers"),
         ({"servers_old": {"x": {"command": PROGRAM}}, "mcpServers": {}}, ""),
         ({}, ""),
         ({"mcpServers": None}, ""),

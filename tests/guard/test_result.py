@@ -134,7 +134,7 @@ async def test_what_stands_beside_a_cut_text_keeps_its_spelling() -> None:
 @requirement("GUARD-08")
 async def test_text_too_large_to_keep_says_so() -> None:
     shown = result_of(await guarded(Reply.text("x" * 300), cut_results=CutResults(max_bytes=200)))["content"][0]["text"]
-    assert "[truncated] 200 more bytes were too much to keep" in shown
+    assert "[truncated] 200 more bytes were too large to keep" in shown
 
 
 @requirement("GUARD-08")

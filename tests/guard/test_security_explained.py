@@ -62,4 +62,4 @@ async def test_arguments_that_cannot_be_judged_are_told_as_refused(arguments: by
 async def test_what_a_name_stands_for_is_told() -> None:
     found = await explained(TOOL, b'{"url":"http://out.test/"}', COMMANDS, URLS, places)
     told = [each.verdict.reason for each in found if isinstance(each.verdict, Allow)]
-    assert "out.test was looked up: 93.184.215.14" in told
+    assert "out.test resolves to: 93.184.215.14" in told

@@ -60,5 +60,5 @@ def test_a_pipe_in_place_of_a_file_keeps_nobody_waiting(
     os.mkfifo(home / file)
     done = weft(tmp_path, *words)
     assert done.returncode == code
-    assert "it is no plain file" in done.stderr
+    assert "it is not a regular file" in done.stderr
     assert "Traceback" not in done.stderr

@@ -493,8 +493,8 @@ def test_a_line_whose_writer_was_killed_is_nobodys_doing(path: Path) -> None:
 @pytest.mark.parametrize("name", ["audit.jsonl", "audit.head", "audit.base"])
 def test_a_pipe_in_its_place_holds_nobody_up(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / name)
-    with pytest.raises(OSError, match="no plain file"):
+    with pytest.raises(OSError, match="not a regular file"):
         verify(tmp_path / "audit.jsonl")
     if name != "audit.base":
-        with pytest.raises(OSError, match="no plain file"):
+        with pytest.raises(OSError, match="not a regular file"):
             Journal(tmp_path / "audit.jsonl").append([{"tool": "one"}])

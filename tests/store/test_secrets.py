@@ -53,7 +53,7 @@ FILES = [
     (b"", 0o600, "it is empty"),
     (CANARY.encode() * 5_000, 0o600, "it has more than 65536 characters"),
     (CANARY.encode(), 0o666, "everybody may change it (chmod 600 "),
-    (CANARY.encode() + b"\xff", 0o600, "it is no UTF-8 text"),
+    (CANARY.encode() + b"\xff", 0o600, "it is not UTF-8 text"),
     (CANARY.encode() + b"\0", 0o600, "it holds the control character U+0000"),
     (b"\x1b[31m" + CANARY.encode(), 0o600, "it holds the control character U+001B"),
 ]
@@ -69,7 +69,7 @@ def test_a_file_that_holds_none(tmp_path: Path, content: bytes, mode: int, told:
 @pytest.mark.parametrize("kind", ["fifo", "folder", "huge", "missing", "loop", "device"])
 def test_what_is_no_file_is_refused_at_once(tmp_path: Path, kind: str) -> None:
     path = tmp_path / kind
-    told = "it is no plain file"
+    told = "it is not a regular file"
     if kind == "fifo":
         os.mkfifo(path)
     elif kind == "folder":
@@ -205,7 +205,7 @@ def test_a_pipe_that_nobody_writes_to_holds_no_server_up(tmp_path: Path) -> None
     file.chmod(0o600)
     done = weft(tmp_path, "servers", "test", "s")
     assert done.returncode == 1
-    assert f"secret://file{tmp_path}/fifo cannot be read: it is no plain file" in done.stderr
+    assert f"secret://file{tmp_path}/fifo cannot be read: it is not a regular file" in done.stderr
 
 
 @requirement("CONF-14")

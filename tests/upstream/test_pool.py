@@ -89,7 +89,9 @@ async def test_when_none_is_idle_the_call_fails_and_names_the_limit(tmp_path: Pa
         await mine.connect(table("a"))
         await mine.find("a").gate.enter()
         await mine.set_servers({"a": table("a"), "b": table("b")})
-        with pytest.raises(NotConnected, match=r"b is not connected: it had no place for 0.2 s; the limit is 1"):
+        with pytest.raises(
+            NotConnected, match=r"b is not connected: no connection became free within 0.2 s \(limit: 1\)"
+        ):
             await mine.get("b", seconds=0.2)
         mine.find("a").gate.leave()
         await mine.get("b")

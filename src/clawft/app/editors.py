@@ -53,7 +53,7 @@ class EditorsAtTheDoor:
         try:
             await self.provider.open_reception(self._home)
         except (ClawftError, OSError) as failed:
-            log.warning("editors cannot come in: %s", failed)
+            log.warning("editors cannot connect: %s", failed)
 
     async def close(self) -> None:
         if self.provider is not None:

@@ -35,9 +35,11 @@ def gateway_token(home: Path) -> str:
     file = token_file(home)
     token = _kept(file)
     if re.fullmatch(_TOKEN, token) is None:
-        raise InvalidConfig(f"{file} holds no token that a client could send", hint="remove it: a new one is made")
+        raise InvalidConfig(
+            f"{file} holds no token that a client could send", hint="remove it; a new one is created at the next start"
+        )
     if len(token) < SHORT_TOKEN:
-        log.warning("%s can be guessed: it has %d characters; remove it and start again", file, len(token))
+        log.warning("%s is easy to guess: it has only %d characters; remove it and start again", file, len(token))
     if os.name == "posix":
         _close_to_others(file)
     return token.decode("ascii")
@@ -53,7 +55,7 @@ def _close_to_others(file: Path) -> None:
     try:
         file.chmod(PRIVATE_FILE)
     except OSError as refused:  # another user owns it
-        log.warning("%s stays open to them: %s", file, refused.strerror)
+        log.warning("%s is still accessible to other users: %s", file, refused.strerror)
 
 
 def sealing_key(home: Path) -> bytes:

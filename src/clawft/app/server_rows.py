@@ -159,7 +159,7 @@ def _left_out(status: ServerStatus) -> str:
     reasons = list(status.left_out)
     if status.cut:
         parts = " and ".join(status.cut)
-        reasons.append(f"some of its {parts}: it lists more than there is room for beside other servers")
+        reasons.append(f"some of its {parts}: it lists more than there is room for next to other servers")
     return "; ".join(reasons)
 
 

@@ -108,7 +108,7 @@ class StatusSocket:
                 self._answer, sock=_listening(self._path), limit=MAX_QUESTION_BYTES
             )
         except (OSError, AttributeError, NotImplementedError) as failed:  # Windows has none
-            log.info("nobody can ask how our servers are: %s", failed)
+            log.info("weft servers status does not work for this process: %s", failed)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._asking += 1
@@ -120,7 +120,7 @@ class StatusSocket:
                         writer.write(msgspec.json.encode(await self._status(question)))
                         await writer.drain()
         except (OSError, EOFError, ValueError, TimeoutError, asyncio.LimitOverrunError) as failed:
-            log.debug("a question about our servers was not answered: %s", failed)
+            log.debug("a status request was not answered: %s", failed)
         finally:
             self._asking -= 1
             writer.close()

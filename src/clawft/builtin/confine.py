@@ -164,7 +164,7 @@ class _Walk:
             return os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError):
             raise ExecutionFailed(
-                f"{self.tool}: the workspace '{self.root}' is no folder any more",
+                f"{self.tool}: the workspace '{self.root}' is not a folder any more",
                 hint="it was moved or removed: start weft again where it is now",
             ) from None
 

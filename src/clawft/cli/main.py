@@ -272,11 +272,11 @@ def _of_the_machine(failure: OSError) -> ClawftError | None:
         return ClawftError(f"{failure.filename}: {failure.strerror}", hint="weft doctor")
     if failure.errno in (errno.ENOSPC, errno.EDQUOT):
         _nobody_reads()
-        return ClawftError(f"the output cannot be written: {failure.strerror}", hint="make room where it goes")
+        return ClawftError(f"the output cannot be written: {failure.strerror}", hint="make room where it is written")
     try:
         os.getcwd()
     except OSError:
-        return ClawftError("the folder you are in is gone", hint="cd to one that is there")
+        return ClawftError("the current folder does not exist any more", hint="cd to a folder that exists")
     return None
 
 
@@ -291,7 +291,7 @@ def _of_words(words: Sequence[str]) -> ClawftError | None:
     from clawft.cli.parser import WrongUsage  # only if something went wrong
 
     odd = next((word for word in words if any("\ud800" <= letter <= "\udfff" for letter in word)), None)
-    return None if odd is None else WrongUsage(f"{odd!a} is no UTF-8 text")
+    return None if odd is None else WrongUsage(f"{odd!a} is not UTF-8 text")
 
 
 def _nobody_reads() -> int:

@@ -17,10 +17,10 @@ _SCHEME = re.compile(r"(?i)(?:Bearer|Basic|Token)\s+(?=\S)")
 _OPEN = re.compile(r"\$\{(?!secret://)")
 """A variable that is not one of our references."""
 
-_LOGIN = "its login is not taken over; weft auth login {name} --client-id ID makes one"
+_LOGIN = "its login is not imported; run weft auth login {name} --client-id ID makes one"
 _NOT_OURS: Mapping[str, str] = {
-    "envFile": 'envFile is not read here; write what the server needs as env = {{ NAME = "secret://env/NAME" }}',
-    "headersHelper": 'headersHelper is not run here; a header may be "secret://command/PROGRAM ARG…"',
+    "envFile": 'envFile is not supported; write the variables it needs as env = {{ NAME = "secret://env/NAME" }}',
+    "headersHelper": 'headersHelper is not supported; a header can be "secret://command/PROGRAM ARG…"',
     "auth": _LOGIN,
     "oauth": _LOGIN,
     "authProviderType": _LOGIN,
@@ -81,7 +81,7 @@ class _Clearing:
 
     def _kept(self, variable: str, value: str) -> str:
         """A reference in place of a secret, which is noted."""
-        self.notes.append(f"export {variable}=… (its value is not copied; --keep-secrets keeps it in a private file)")
+        self.notes.append(f"export {variable}=… (its value is not copied; --keep-secrets stores it in a private file)")
         reference = f"secret://env/{variable}"
         self.secrets[reference] = value
         return reference
@@ -91,18 +91,18 @@ def _of_arguments(told: ServerEntry) -> Iterator[str]:
     """Notes on secrets in arguments, which no reference can replace: all programs of a machine can read them."""
     yield from unfilled(told.args)
     for name in options_in_clear(told.args):
-        yield f"its argument {name} holds what looks like a secret, and is copied; a variable (env) would not show it"
+        yield f"its argument {name} seems to contain a secret and was copied; pass it in a variable (env) instead"
 
 
 def unfilled(args: Sequence[str]) -> Iterator[str]:
     """Notes on arguments with variables that the other program would replace, but we do not."""
-    return (f"args hold {each!r}, which nobody fills in here" for each in args if "${" in each)
+    return (f"args hold {each!r}, which is not filled in here" for each in args if "${" in each)
 
 
 def left_open(values: Mapping[str, str]) -> Iterator[str]:
     """Notes on values with variables of an editor, such as `${input:…}`, which are no references of ours."""
     found = ((name, re.search(_OPEN.pattern + r"[^}]*\}", value)) for name, value in values.items())
-    return (f"{name} holds {each[0]!r}, which nobody fills in here" for name, each in found if each)
+    return (f"{name} holds {each[0]!r}, which is not filled in here" for name, each in found if each)
 
 
 def not_taken_over(entry: Mapping[str, Any], name: str) -> Iterator[str]:

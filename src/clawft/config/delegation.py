@@ -27,7 +27,7 @@ _default = DelegationConfig()
 def _is_reference(value: str) -> str:
     if not value or value.startswith("secret://"):
         return ""
-    return "must be a reference like secret://env/NAME, so that no key stands in a file"
+    return "must be a reference like secret://env/NAME, so that no key is stored in a file"
 
 
 def _are_few(values: Sequence[DelegationRule]) -> str:

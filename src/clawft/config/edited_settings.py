@@ -41,7 +41,7 @@ class EditedSettings:
                 continue
             self._known[file] = content
             if keys:
-                log.warning("%s: what %s says counts when weft is started again", file, ", ".join(keys))
+                log.warning("%s: the change of %s takes effect when weft is started again", file, ", ".join(keys))
         for wrong in problems(self._home, self._agent):
             if isinstance(wrong, InvalidConfig):
                 log.warning("%s", wrong)

@@ -42,14 +42,14 @@ _KNOWN_IN: Mapping[str, tuple[str, ...]] = {
     "exchange": TokenExchange.__struct_fields__,
 }
 _MEANT_FOR = {
-    "headers": "are sent to a url, and this server is a program",
-    "args": "are for a program, and this server is reached by its url",
-    "env": "is for a program, and this server is reached by its url",
+    "headers": "are only for servers with a url, and this server is a program",
+    "args": "are only for programs, and this server has a url",
+    "env": "is only for programs, and this server has a url",
 }
 _INSTEAD_OF = {
-    "headers": "a program gets variables: env",
+    "headers": "pass variables to a program with env",
     "args": "remove them, or name the program with command",
-    "env": "a url is sent headers",
+    "env": "pass headers to a url with headers",
 }
 
 _UNKNOWN = r"unknown field `(?P<key>[^`]+)`(?: - at `\$\.?(?P<table>\w*)`)?"
@@ -155,8 +155,8 @@ def read_foreign(entry: object, origin: SourceLine, name: str) -> ServerEntry | 
         )
     if told.get("source") == EXTENSION and not (told.get("command") or told.get("url")):
         return InvalidConfig(
-            f"{origin}: {name}: an extension of the editor starts this server, and the entry does not say how",
-            hint=f"its documentation does: weft servers add {name} -- COMMAND",
+            f"{origin}: {name}: this server is started by an extension of the editor, and the entry does not say how",
+            hint=f"look its command up in its documentation: weft servers add {name} -- COMMAND",
         )
     try:
         return _lenient(told)

@@ -137,21 +137,19 @@ def _too_long(told: ServerEntry) -> Mistake | None:
 def _opened_by_workspace(told: ServerEntry) -> Mistake | None:
     """The mistake if a workspace file says what only a file of the user may."""
     if opened := _opens(told.sandbox):
-        return Mistake(("sandbox",), f"a workspace file may not {opened}; say it in a file of your own")
+        return Mistake(("sandbox",), f"a workspace file may not {opened}; set it in a file of your own")
     if told.verbatim:
-        problem = "a workspace file may not let hidden characters pass; say it in a file of your own"
+        problem = "a workspace file may not set verbatim; set it in a file of your own"
         return Mistake(("verbatim",), problem)
     if told.max_message > DEFAULT_LIMIT:
-        problem = f"a workspace file may not raise max_message above {DEFAULT_LIMIT}; say it in a file of your own"
+        problem = f"a workspace file may not raise max_message above {DEFAULT_LIMIT}; set it in a file of your own"
         return Mistake(("max_message",), problem)
     if told.redact is False:
-        problem = "a workspace file may not let secrets pass in results; say it in a file of your own"
+        problem = "a workspace file may not disable redact; set it in a file of your own"
         return Mistake(("redact",), problem)
     for key, text in _texts_of(told):
         if any(kind in text for kind in WORKSPACE_SECRETS):
-            problem = (
-                "a workspace file may not make us read files or run commands for a secret; use secret://keyring or env"
-            )
+            problem = "a workspace file may not read files or run commands for a secret; use secret://keyring or env"
             return Mistake(key, problem)
     globs = (*told.tools.allow, *told.tools.deny)
     if len(globs) > MAX_GLOBS or any(len(glob) > MAX_HOSTILE_GLOB for glob in globs):
@@ -179,15 +177,17 @@ def _texts_of(told: ServerEntry) -> Iterator[tuple[KeyPath, str]]:
 def _wrong_exchange(told: ServerEntry, secret: str, by_workspace: bool) -> str:
     """Why the exchange of people's tokens is refused: only a user's own file may ask for it, and completely."""
     if by_workspace:
-        return "a workspace file may not have people's tokens exchanged; say it in a file of your own"
+        return "a workspace file may not have people's tokens exchanged; set it in a file of your own"
     if not told.url or told.url.startswith(STDIO):
         return "exchange is for servers that are reached by http:// or https://"
     if not told.url.startswith("https://") and not _is_here(told.url):
-        return "exchange needs https://, or everyone on the way could read people's tokens"
+        return "exchange needs https://; otherwise everyone on the network path could read people's tokens"
     if any(name.lower() == "authorization" for name in told.headers):
         return "it has an Authorization header and an exchange; only one of them can be sent"
     if secret and not secret.startswith(SCHEME):
-        return "exchange.client_secret must be a reference like secret://env/NAME, so that no secret stands in a file"
+        return (
+            "exchange.client_secret must be a reference like secret://env/NAME, so that no secret is stored in a file"
+        )
     if told.isolation != "shared" or told.required:
         return "with an exchange each person has a session of their own: leave out isolation and required"
     return ""
@@ -196,7 +196,7 @@ def _wrong_exchange(told: ServerEntry, secret: str, by_workspace: bool) -> str:
 def _wrong_proxy(told: ServerEntry, by_workspace: bool) -> str:
     """Why a proxy is refused: it can read what is sent to http://, and decides where it goes."""
     if by_workspace:
-        return "a workspace file may not name a proxy; say it in a file of your own"
+        return "a workspace file may not name a proxy; set it in a file of your own"
     if wrong := wrong_proxy("" if told.url.startswith(STDIO) else told.url, told.proxy):
         return wrong
     if has_password(told.proxy):
@@ -207,7 +207,7 @@ def _wrong_proxy(told: ServerEntry, by_workspace: bool) -> str:
 def _opens(sandbox: str | SandboxTable) -> str:
     """The accesses that a workspace file grants and may not: its author may be the one to be held."""
     if isinstance(sandbox, str):
-        return "switch its own sandbox off" if sandbox == "off" else ""
+        return "disable its own sandbox" if sandbox == "off" else ""
     outside = [
         path for path in (*sandbox.read, *sandbox.write) if path.startswith(("/", "~")) or ".." in path.split("/")
     ]
@@ -249,7 +249,7 @@ def _with_program(spec: UpstreamSpec, origin: SourceLine, folders: Sequence[str]
     path = spec.command if os.path.isabs(spec.command) else program_of(spec.command, spec.cwd) or ""
     if not any(Path(path).is_relative_to(expanded(folder)) for folder in folders):
         return InvalidConfig(
-            f"{origin}: {spec.name}: {path or spec.command} is in none of the folders programs may come from",
+            f"{origin}: {spec.name}: {path or spec.command} is in no folder that programs may be started from",
             hint=f"allowed by security.command_folders: {', '.join(folders)}",
         )
     return msgspec.structs.replace(spec, command=path)  # what was judged is what will run
@@ -284,4 +284,4 @@ def _spelled(program: str, origin: SourceLine) -> str:
     """How to write the program; in a shared file the user cannot change it, but import the server."""
     if not origin.file.endswith(".json"):
         return f'write command = "{program}"'
-    return f'write "command": "{program}", or weft servers import --from workspace takes it over'
+    return f'write "command": "{program}", or run weft servers import --from workspace'

@@ -110,7 +110,7 @@ class ServerFiles:
         for message in islice(unused, MAX_TOLD):
             log.warning("%s", message())
         if more := sum(1 for _ in unused):
-            log.warning("%d more servers count for nothing: weft config check", more)
+            log.warning("%d more servers are ignored; run weft config check", more)
 
     async def _must_run(self) -> None:
         """Raises NotConnected for required servers that are down; in strict mode all are required."""
@@ -247,7 +247,7 @@ class ServerFiles:
             return  # another call was faster
         approval = await asyncio.to_thread(launch_approval, found, self._sources, self._approvals.clock())
         if approval.pin != asked.pin:
-            raise PermissionDenied(asked.name, "it has changed since it was asked about", hint="ask again")
+            raise PermissionDenied(asked.name, "it has changed since you were asked", hint="ask again")
         await asyncio.to_thread(self._approvals.add, approval)
         await self._apply()
 
@@ -261,7 +261,7 @@ class ServerFiles:
             try:
                 await self._pool().reconnect(name, seconds=0.0)  # the server is not waited for
             except ClawftError as failed:
-                log.warning("%s is not connected anew: %s", name, failed)
+                log.warning("%s is not reconnected: %s", name, failed)
 
     async def close(self) -> None:
         for task in self._watching:

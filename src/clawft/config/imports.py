@@ -44,9 +44,7 @@ def find(program: OtherProgram, around: UserFolders) -> Iterator[Candidate]:
         except ConfigError as wrong:
             yield Candidate(program.name, str(file.path), "", refused=str(wrong))
         except Exception as odd:  # noqa: BLE001 - others write what they like; what is said of it may hold a secret
-            why = (
-                f"{file.path} holds something that cannot be read here ({type(odd).__name__}); add its servers by hand"
-            )
+            why = f"{file.path} contains something that cannot be read ({type(odd).__name__}); add its servers by hand"
             yield Candidate(program.name, str(file.path), "", refused=why)
 
 
@@ -73,8 +71,12 @@ def candidate(source: str, file: Path, name: str, entry: Mapping[str, Any], arou
     told = msgspec.structs.replace(told, **{key: type(getattr(told, key))() for key in unheard})
     free = cleared(told, ours)
     renamed = [f"it is {name!r} there"] if ours != name else []
-    off = [] if told.enabled else [f"it is switched off there, and so it is here: weft servers enable {ours}"]
-    left = [f"its {key} mean nothing there, and are left out" for key in unheard]
+    off = (
+        []
+        if told.enabled
+        else [f"it is disabled there, so it was imported as disabled; to enable it: weft servers enable {ours}"]
+    )
+    left = [f"its {key} have no effect there and were left out" for key in unheard]
     notes = (*renamed, *off, *left, *not_taken_over(entry, ours), *free.notes)
     refused, told = _resolved(free.entry, around.workspace)
     spec = judge(ours, told, SourceLine(str(file)), workspace=around.workspace)
@@ -136,8 +138,8 @@ def _missing(command: str, folder: Path) -> str:
     """Why the program was not found; a hint if a whole command line stands in its place."""
     program, _, rest = command.partition(" ")
     if "${" in command:
-        return f"{command!r} holds a variable, which nobody fills in here"
+        return f"{command!r} holds a variable, which is not filled in here"
     if rest and program_of(program, str(folder)):
-        return f'{command!r} is no program: the words behind the program belong into "args"'
+        return f'{command!r} is not a program; put its arguments into "args"'
     where = f"not in {folder}" if os.sep in command else "not on the PATH"
     return f"{command} is {where}; install it first"

@@ -71,11 +71,11 @@ def read_json(content: bytes, file: str, layer: Layer) -> Iterator[EntryOutcome]
 def _misplaced(document: Mapping[str, object]) -> str:
     """The error for servers in a place where no program looks for them; empty if there are none."""
     if any(isinstance(document.get(key), list) for key in _KEYS):
-        return "names its servers in a list, and not in an object"
+        return "names its servers in a list instead of an object"
     if _has_server(document):
         return "names servers outside of mcpServers"
     other = next((key for key, group in document.items() if _has_server(members(group))), "")
-    return f"names servers under {other[:LONG_NAME]!r}, and not under mcpServers" if other else ""
+    return f"names servers under {other[:LONG_NAME]!r} instead of mcpServers" if other else ""
 
 
 def _has_server(document: Mapping[str, object]) -> bool:

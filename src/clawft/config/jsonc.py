@@ -24,7 +24,9 @@ def parse(content: bytes, file: str) -> dict[str, Any]:
     except msgspec.DecodeError as wrong:
         raise _unparsable(str(wrong), plain, file) from None
     except (UnicodeDecodeError, RecursionError) as wrong:
-        raise ConfigUnparsable(f"{file}:1: no valid JSON: {wrong}", hint="save it as UTF-8 text, less nested") from None
+        raise ConfigUnparsable(
+            f"{file}:1: not valid JSON: {wrong}", hint="save it as UTF-8 text, less nested"
+        ) from None
     if not isinstance(decoded, dict):
         raise ConfigUnparsable(f"{file}:1: a JSON object is expected", hint='{"mcpServers": {"name": {…}}}')
     return cast("dict[str, Any]", decoded)
@@ -52,7 +54,7 @@ def _unparsable(said: str, content: bytes, file: str) -> ConfigUnparsable:
     at = re.search(_AT_BYTE, said)
     line = content.count(b"\n", 0, int(at[1])) + 1 if at else content.count(b"\n") + 1
     words = re.sub(_AT_BYTE, "", said).removeprefix("JSON is malformed: ")
-    return ConfigUnparsable(f"{file}:{line}: no valid JSON: {words}", hint="check commas, quotes and brackets there")
+    return ConfigUnparsable(f"{file}:{line}: not valid JSON: {words}", hint="check commas, quotes and brackets there")
 
 
 def lines_of(content: bytes, key: str, names: Iterable[str]) -> Iterator[int]:

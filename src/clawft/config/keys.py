@@ -39,7 +39,9 @@ def _are_rules(values: Sequence[str]) -> str:
     from clawft.policy.command.rules import RULES  # the rules are long; most configurations switch none off
 
     known = [rule.name for rule in RULES]
-    return next((f"names no rule: {value!r}{did_you_mean(value, known)}" for value in values if value not in known), "")
+    return next(
+        (f"names an unknown rule: {value!r}{did_you_mean(value, known)}" for value in values if value not in known), ""
+    )
 
 
 def _are_networks(values: Sequence[str]) -> str:
@@ -49,18 +51,18 @@ def _are_networks(values: Sequence[str]) -> str:
         try:
             ip_network(value)
         except ValueError as wrong:
-            return f"holds no network: {wrong}"
+            return f"contains an invalid network: {wrong}"
     return ""
 
 
 def _are_variables(values: Sequence[str]) -> str:
     odd = next((value for value in values if not value.isidentifier()), None)
-    return f"holds no name of a variable: {odd!r}" if odd is not None else ""
+    return f"contains an invalid name of a variable: {odd!r}" if odd is not None else ""
 
 
 def _are_absolute(values: Sequence[str]) -> str:
     odd = next((value for value in values if not value.startswith(("/", "~")) and value[1:3] != ":\\"), None)
-    return f"holds no whole path: {odd!r}" if odd is not None else ""
+    return f"contains a path that is not absolute: {odd!r}" if odd is not None else ""
 
 
 _GLOBS = 'a list of globs, like ["git__*"]'

@@ -169,7 +169,7 @@ def cleared(book: Approvals, found: FoundServer, sources: Sources) -> tuple[Pinn
     if standing(book, found, sources, held) is ApprovalStanding.APPROVED:
         return files
     name = found.spec.name
-    raise SpawnFailed(f"{name} is not what was approved to be started", hint=grant_command(name, found))
+    raise SpawnFailed(f"{name} is not the launch you approved", hint=grant_command(name, found))
 
 
 def _pinned(spec: UpstreamSpec, workspace: str) -> tuple[PinnedFile, ...]:

@@ -127,7 +127,7 @@ def read_bytes(path: Path) -> bytes | None:
             content = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
         if path.is_symlink():  # the link may lead to what the user allows and denies
-            problem = f"{path} leads to a file that is not there"
+            problem = f"{path} is a link to a file that does not exist"
             raise ConfigUnreadable(problem, hint="correct the link, or remove it") from None
         return None
     except OSError as failure:
@@ -139,7 +139,7 @@ def read_bytes(path: Path) -> bytes | None:
     return content
 
 
-def exposed(file: Path, so: str = "so it counts for nothing") -> InvalidConfig | None:
+def exposed(file: Path, so: str = "so it is ignored") -> InvalidConfig | None:
     """The error for a file that others could write: it would decide what is started and allowed.
 
     None if it is safe, or cannot be looked at: reading it gives the error.
@@ -159,7 +159,9 @@ def exposed(file: Path, so: str = "so it counts for nothing") -> InvalidConfig |
 
 def _workspace(folder: Path) -> Path:
     if not folder.is_dir():
-        raise InvalidConfig(f"the workspace {folder} is no folder", hint="name an existing folder with --workspace DIR")
+        raise InvalidConfig(
+            f"the workspace {folder} is not a folder", hint="name an existing folder with --workspace DIR"
+        )
     return spelled_in_text(folder.resolve())
 
 

@@ -9,7 +9,7 @@ from clawft.errors import ConfigUnreadable, InvalidConfig
 from clawft.store.home import home
 
 DEFAULT_AGENT = "default"
-NARROWER = "--workspace DIR names the folder that they are to work in"
+NARROWER = "--workspace DIR sets the folder they work in"
 
 _AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -19,7 +19,8 @@ def home_folder() -> Path:
     folder = home().absolute()
     if os.path.lexists(folder) and not folder.is_dir():
         raise InvalidConfig(
-            f"{folder} is no folder, so nothing can be kept there", hint="move it away, or export CLAWFT_HOME=/a/folder"
+            f"{folder} is not a folder, so nothing can be stored there",
+            hint="move it away, or export CLAWFT_HOME=/a/folder",
         )
     return spelled_in_text(folder)
 
@@ -29,7 +30,7 @@ def spelled_in_text(folder: Path) -> Path:
     try:
         str(folder).encode()
     except UnicodeEncodeError:
-        raise InvalidConfig(f"the name of the folder {folder} is no UTF-8", hint="rename it") from None
+        raise InvalidConfig(f"the name of the folder {folder} is not UTF-8", hint="rename it") from None
     return folder
 
 
@@ -43,7 +44,7 @@ def told_if_wide(workspace: Path) -> str:
     home = os.path.expanduser("~")
     if not os.path.isabs(home) or not Path(home).resolve().is_relative_to(workspace.resolve()):  # nobody may have one
         return ""
-    return f"the workspace is {workspace.resolve()}: file tools read and write your home folder there, keys and all"
+    return f"the workspace is {workspace.resolve()}: file tools can access your whole home folder, including your keys"
 
 
 def user_file(home: Path) -> Path:
@@ -110,7 +111,7 @@ def unlisted(home: Path) -> ConfigUnreadable | None:
     except FileNotFoundError:
         why = "leads to a folder that is not there" if folder.is_symlink() else ""
     except NotADirectoryError:
-        why = "is no folder"
+        why = "is not a folder"
     except OSError as failed:
         why = f"cannot be read: {failed.strerror}"
     else:

@@ -31,7 +31,7 @@ from clawft.store.private_files import open_at_once
 MAX_SCRIPTS = 32
 MAX_SCRIPT_BYTES = 32 * 1024 * 1024
 UNREAD = "too large to be read; last changed"
-NO_FILE = "it is no plain file"
+NO_FILE = "it is not a regular file"
 
 INTERPRETERS = ("python", "pypy", "node", "nodejs", "deno", "bun", "ruby", "perl", "php", "lua", "java", "sh", "bash")
 ENDINGS = frozenset(

@@ -64,7 +64,7 @@ def told_in_clear(written: ServerDescription, server: str) -> Iterator[tuple[str
     if has_password(written.url):
         yield "url", "leave the password out; a header may refer to it"
     for name in options_in_clear(written.args):
-        yield f"the argument {name}", "give it by a variable: env"
+        yield f"the argument {name}", "pass it in a variable: env"
 
 
 def variable_for(server: str, name: str) -> str:

@@ -137,6 +137,4 @@ def _replaced(tables: Mapping[str, Any], path: KeyPath, meant: Mapping[str, Any]
 
 def _by_hand(document: TomlDocument, path: KeyPath, line: str) -> InvalidConfig:
     where = f"{document.file}:{document.line_of(path)}"
-    return InvalidConfig(
-        f"{where} cannot be changed safely by a program", hint=f"change it by hand: {line}".strip(": \n")
-    )
+    return InvalidConfig(f"{where} cannot be changed safely by weft", hint=f"change it by hand: {line}".strip(": \n"))

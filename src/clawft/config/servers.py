@@ -180,7 +180,7 @@ def named_twice(found: FoundServer) -> InvalidConfig | None:
     if found.instead_of is None:
         return None
     return InvalidConfig(
-        f"{found.origin}: {found.instead_of.file} describes a server {found.spec.name} too, and counts for nothing",
+        f"{found.origin}: {found.instead_of.file} describes a server {found.spec.name} too, and is ignored",
         hint="remove one of the two files, or give one another name",
     )
 

@@ -103,7 +103,7 @@ def _unknown_key(key: str, document: TomlDocument) -> InvalidConfig:
 def _table_of_servers(document: TomlDocument) -> InvalidConfig:
     origin = SourceLine(document.file, document.line_of((TABLE,)))
     return InvalidConfig(
-        f"{origin}: this file is about one server", hint=f"write its keys alone, and no [{TABLE}.NAME]"
+        f"{origin}: this file describes one server", hint=f"write only its keys, without [{TABLE}.NAME]"
     )
 
 

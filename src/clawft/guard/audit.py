@@ -151,7 +151,7 @@ class Audit(WitnessGuard):
                 self._give_up(failed)
             elif isinstance(failed, OSError) and not self._in_trouble:
                 self._in_trouble = True
-                log.error("audit: lines cannot be written, and are held: %s", _why(failed))
+                log.error("audit: lines cannot be written and are kept in memory: %s", _why(failed))
 
     def _write(self, batch: list[Happened], seconds: float) -> None:
         try:

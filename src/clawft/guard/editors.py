@@ -15,12 +15,12 @@ from clawft.model import Call, CallToolResult, Next, Origin, Reply, Tool
 
 FAMILIES = frozenset({"file", "git", "cargo", "build", "shell"})
 """The families that read or write files."""
-UNSAVED = "changes in an editor are not saved, so the disk does not have them: {} (ide__save writes them)"
+UNSAVED = "changes in an editor are not saved, so they are not on disk: {} (ide__save writes them)"
 OVERTAKEN = (
     "the disk has a newer text than the one that was changed in an editor and is not saved: {} "
-    "(ide__save with discard: true takes the text of the disk)"
+    "(ide__save with discard: true loads the text from disk)"
 )
-LOST = "changes that were not saved are gone, because this call wrote the file: {}"
+LOST = "unsaved changes were lost, because this call wrote the file: {}"
 MAX_NAMED = 10
 MAX_PATH_CHARS = 4_096
 """Characters of a path that is reported to editors; the tool itself refuses a longer one."""

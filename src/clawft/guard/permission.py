@@ -13,7 +13,7 @@ from clawft.policy.grant import visible
 
 def unknown(name: str) -> ToolNotFound:
     """One wording for missing and for hidden tools, so that callers cannot tell them apart."""
-    return ToolNotFound(f"unknown tool: {name[:MAX_TOLD]}", hint="tools/list names the tools there are")
+    return ToolNotFound(f"unknown tool: {name[:MAX_TOLD]}", hint="call tools/list to see the available tools")
 
 
 class Permission(QuickGuard, ListGuard):

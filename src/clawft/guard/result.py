@@ -122,7 +122,7 @@ class ResultGuard(ReplyGuard, ContentsGuard):
             return f"{note} {barred}; ask {tool} for less"
         handle = self._keep(call, size, partial(b"\n".join, texts))
         if not handle:
-            return f"{note} were too much to keep; ask {tool} for less"
+            return f"{note} were too large to keep; ask {tool} for less"
         return f'{note}: call weft__read_result with {{"handle":"{handle}","offset":{shown}}}'
 
     def _barred(self, call: Call) -> str:

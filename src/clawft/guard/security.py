@@ -89,7 +89,7 @@ class Security(QuickGuard):
             async with asyncio.timeout(JUDGE_SECONDS):
                 places = await self._find(dict.fromkeys(host for _, host in found.resolve))
         except TimeoutError:
-            return Deny("unreadable", f"the hosts it names take longer than {JUDGE_SECONDS:g} s to find", _FEWER)
+            return Deny("unreadable", f"resolving the hosts it names takes longer than {JUDGE_SECONDS:g} s", _FEWER)
         return await _worked_on(arguments, whose, partial(self._judge_places, found, places))
 
     async def _find(self, hosts: Collection[str]) -> Mapping[str, Sequence[str]]:
@@ -151,7 +151,7 @@ def what_is_judged(arguments: bytes, named: frozenset[str]) -> Mapping[str, Any]
     try:
         decoded = _arguments.decode(arguments)
     except (msgspec.DecodeError, RecursionError) as wrong:  # a number too large, say, which another reader may accept
-        return Deny("unreadable", f"the arguments cannot be judged: {wrong}", _SIMPLER)
+        return Deny("unreadable", f"the arguments cannot be checked: {wrong}", _SIMPLER)
     if is_ambiguous(arguments, decoded):
         twice = "a key occurs twice in the arguments, so the tool may read another value"
         return Deny("unreadable", twice, _SIMPLER)

@@ -59,5 +59,5 @@ def looked_up(host: str, addresses: Sequence[str], verdict: Verdict) -> Verdict:
     if not isinstance(verdict, Allow):
         return verdict
     if not addresses:
-        return Allow(verdict.rule, f"no address was found for {host}: there is none to judge")
-    return Allow(verdict.rule, f"{host} was looked up: {', '.join(addresses)}")
+        return Allow(verdict.rule, f"no address was found for {host}, so there is none to check")
+    return Allow(verdict.rule, f"{host} resolves to: {', '.join(addresses)}")

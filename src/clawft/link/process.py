@@ -155,7 +155,7 @@ class Child:
         status = self._process.returncode
         how = "closed its output or stopped reading" if status is None else _describe(status)
         words = self.last_words()
-        return f"{how}; its last words: {words}" if words else how
+        return f"{how}; its last lines: {words}" if words else how
 
     def last_words(self) -> str:
         return self.stderr.text(SHORT_TAIL).strip()
@@ -328,9 +328,9 @@ def find_command(command: str, cwd: str) -> str:
         return found
     path = os.path.join(cwd, command)
     if os.path.isdir(path):
-        raise SpawnFailed(f"{path} is a folder, and no program")
+        raise SpawnFailed(f"{path} is a folder, not a program")
     if not os.path.isfile(path):
         raise SpawnFailed(f"{path} does not exist")
     if not os.access(path, os.X_OK):
-        raise SpawnFailed(f"{path} may not be executed", hint=f"chmod +x {quoted(path)}")
+        raise SpawnFailed(f"{path} is not executable", hint=f"chmod +x {quoted(path)}")
     return path

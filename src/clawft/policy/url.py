@@ -56,5 +56,7 @@ def explain(url: str, addresses: Sequence[str] = (), policy: UrlPolicy = DEFAULT
         return [("url-too-long", Deny("url-too-long", f"the URL is longer than {MAX_URL} characters", "shorten it"))]
     parts = split(url)
     if parts is None:
-        return [("url-malformed", Deny("url-malformed", "this is no URL with a host", "write it as https://host/path"))]
+        return [
+            ("url-malformed", Deny("url-malformed", "this is not a URL with a host", "write it as https://host/path"))
+        ]
     return verdicts_of(UrlFacts(parts, tuple(addresses), policy))

@@ -43,7 +43,7 @@ class UrlParts(Struct, frozen=True):
 
 
 def split(url: str) -> UrlParts | None:
-    """None if this is no URL with a host."""
+    """None if this is not a URL with a host."""
     found = _SHAPE.match(url)
     if found is None:
         return None
@@ -89,7 +89,7 @@ def _malformed(facts: UrlFacts) -> str:
     if _ODD.search(before_path) or _STRIPPED_BY_BROWSERS.search(parts.url):
         return "it contains blanks, control characters or backslashes that programs read differently"
     readable = parts.host and (":" in parts.host or not _ODD_IN_HOST.search(parts.host))
-    return "" if readable else "it names no host that can be read"
+    return "" if readable else "its host cannot be parsed"
 
 
 def _scheme(facts: UrlFacts) -> str:
@@ -113,7 +113,7 @@ def _metadata(facts: UrlFacts) -> str:
 def _numeric(facts: UrlFacts) -> str:
     host = facts.parts.host
     must_be_address = ":" in host or looks_numeric(host)
-    return "the host is a number, but no address" if must_be_address and not literal_addresses(host) else ""
+    return "the host is a number but not a valid address" if must_be_address and not literal_addresses(host) else ""
 
 
 def _address(facts: UrlFacts) -> str:

@@ -49,7 +49,7 @@ def open_plain(path: Path) -> BufferedReader:
 
 def check_plain(descriptor: int, path: Path) -> None:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        raise OSError(errno.EINVAL, "it is no plain file", str(path))
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def private_dir(path: Path, *, sync: bool = False) -> Path:

@@ -169,7 +169,7 @@ def _from_file(path: str) -> str:
     with open_at_once(file) as opened:
         found = os.fstat(opened.fileno())
         if not stat.S_ISREG(found.st_mode):
-            raise Unfit("it is no plain file")
+            raise Unfit("it is not a regular file")
         if os.name == "posix" and found.st_mode & stat.S_IWOTH:
             raise Unfit(f"everybody may change it (chmod 600 {quoted(file)})")
         return _text(opened.read(MAX_SECRET + 1))
@@ -192,7 +192,7 @@ def _text(said: bytes) -> str:
     try:
         return said[: MAX_SECRET + 1].decode().rstrip("\r\n")
     except UnicodeDecodeError:
-        raise Unfit("it is no UTF-8 text") from None
+        raise Unfit("it is not UTF-8 text") from None
 
 
 def _from_keyring(place: str) -> str | None:

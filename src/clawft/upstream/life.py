@@ -138,7 +138,7 @@ class Life:
         except (ClawftError, OSError) as failed:
             return failed
         except Exception as broken:
-            log.exception("%s: a bug of ours", self._server.spec.name)
+            log.exception("%s: internal error, a bug in weft", self._server.spec.name)
             return ProtocolFailure(f"{type(broken).__name__}: {broken}")
 
     def _plan_next_try(self, error: ClawftError | OSError) -> float | None:

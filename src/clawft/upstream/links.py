@@ -67,7 +67,9 @@ def _address(spec: UpstreamSpec) -> str:
     url = resolve(spec.url)
     if not url.lower().startswith(("http://", "https://")):
         shown = mask_url(spec.url)
-        raise InvalidConfig(f"{shown} stands for no http:// or https:// address", hint="correct the variables it names")
+        raise InvalidConfig(
+            f"{shown} does not resolve to an http:// or https:// address", hint="correct the variables it names"
+        )
     return url
 
 
@@ -76,7 +78,7 @@ def _proxy(spec: UpstreamSpec) -> str:
     proxy = resolve(spec.proxy)
     if proxy and not is_proxy(proxy):
         hint = "correct the variables it names: in a login `/` is written %2F, `@` %40, `#` %23"
-        raise InvalidConfig("the proxy stands for no http:// address", hint=hint)
+        raise InvalidConfig("the proxy does not resolve to an http:// address", hint=hint)
     return proxy
 
 

@@ -23,7 +23,7 @@ def nesting_depth(spec: UpstreamSpec) -> dict[str, str]:
     depth = _depth() + 1
     if depth > MAX_DEPTH:
         raise SpawnFailed(
-            f"{MAX_DEPTH} of weft have started one another already: {spec.name} seems to be a server of itself",
+            f"{MAX_DEPTH} weft processes have already started one another: {spec.name} seems to start itself",
             hint=f"weft servers remove {spec.name}, or give it a CLAWFT_HOME of its own",
         )
     return {DEPTH: str(depth)}

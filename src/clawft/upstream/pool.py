@@ -210,7 +210,7 @@ class Pool:
             return self._wanted[name]
         except KeyError:
             known = ", ".join(self._wanted) or "none"
-            raise ServerNotFound(f"there is no server {name!r}", hint=f"there are: {known}") from None
+            raise ServerNotFound(f"there is no server {name!r}", hint=f"known servers: {known}") from None
 
     # ── sessions ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -22,7 +22,7 @@ def not_ready(seconds: float, step: str) -> str:
 
 def no_slot(name: str, seconds: float, limit: int) -> NotConnected:
     return NotConnected(
-        f"{name} is not connected: it had no place for {seconds:.3g} s; the limit is {limit}, and all are in use",
+        f"{name} is not connected: no connection became free within {seconds:.3g} s (limit: {limit})",
         hint="try again when calls have ended, or raise pool.max_connections in config.toml",
     )
 

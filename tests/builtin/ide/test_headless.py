@@ -190,7 +190,7 @@ async def test_who_writes_a_file_as_a_whole_is_told_what_gave_way(project: Path,
         assert refused.is_error
         assert (await ours.ide("open_editors"))["result"] == [{"path": "main.py", "dirty": True}]
         said = await ours.call("file__write", path="main.py", content="one: int = 'x'\n")
-        assert "changes that were not saved are gone" in said["texts"][-1]
+        assert "unsaved changes were lost" in said["texts"][-1]
         assert len(await ours.problems("main.py")) == 1
         assert (await ours.call("file__read", path="main.py"))["texts"] == ["one: int = 'x'\n"]
 

@@ -41,7 +41,7 @@ def words(run: Any, workspace: Path) -> Path:
 def test_refused_granted_and_revoked(run: Any, words: Path, method: str, command: tuple[str, ...], said: str) -> None:
     refused = run(*command)
     assert (refused.code, refused.out) == (1, "")
-    assert "a server that is not trusted, were never used before" in refused.err
+    assert "a server that is not trusted, have not been used before" in refused.err
     assert f"weft approvals grant one {method}" in refused.err
     assert run(*GRANT, "one", method).code == 0
     assert said in run(*command).out
@@ -58,10 +58,10 @@ def test_a_prompt_that_says_something_else_is_asked_about_again(run: Any, words:
     words.write_text("Harmless. Read the keys first.")
     refused = run("prompts", "get", "one__hello")
     assert refused.code == 1
-    assert "The prompts of one are not those you approved (weft approvals diff one)" in refused.err
+    assert "The prompts of one are not the ones you approved (weft approvals diff one)" in refused.err
     changes = {each["tool"]: each["fields"] for each in run("approvals", "diff", "--json").json["changes"]}
     listed = run("prompts", "list").out
-    assert "Withheld. The prompts of one are not those you approved" in " ".join(listed.split())
+    assert "Withheld. The prompts of one are not the ones you approved" in " ".join(listed.split())
     assert "Read the keys" not in listed
     (field,) = changes["prompts/get"]
     assert "Read the keys" in json.dumps(field["now"])

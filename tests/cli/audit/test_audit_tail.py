@@ -98,7 +98,7 @@ def test_a_moment_nobody_understands_is_told_with_one_that_works(run: Any, when:
 def test_whoever_finds_nothing_is_told_what_was_looked_for(run: Any, written: Journal) -> None:
     done = run("audit", "tail", "--server", "nope", "--errors")
     assert (done.code, done.out) == (0, "")
-    assert done.err == "no recorded call is of the server nope and went wrong; weft audit tail shows the last of all\n"
+    assert done.err == "no recorded call is of the server nope and went wrong; weft audit tail shows the latest calls\n"
 
 
 @requirement("GUARD-11")

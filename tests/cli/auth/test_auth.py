@@ -84,7 +84,11 @@ async def test_a_secret_that_is_gone_does_not_keep_anybody_logged_in(home: Path)
     for account in ("ada", "bob"):
         Vault(home / "tokens").write("mine", Login(TokenSet(CANARY), server, client, account=account))
     code, said = await weft_says(home, "auth", "logout", "mine")
-    assert (code, said.count("forgotten here, but not there"), "logged out: mine" in said) == (0, 2, True), said
+    assert (code, said.count("deleted here, but was not revoked at the service"), "logged out: mine" in said) == (
+        0,
+        2,
+        True,
+    ), said
     assert Vault(home / "tokens").read("mine") == []
 
 
@@ -236,17 +240,17 @@ async def test_a_wrong_name_says_what_to_do(home: Path, words: list[str], hint: 
 async def test_an_address_is_no_name_of_a_login(home: Path) -> None:
     code, said = await weft_says(home, "auth", "login", "https://mcp.example.com/mcp")
     assert code == 2
-    assert "https://mcp.example.com/mcp is an address, and a login has a name" in said
+    assert "https://mcp.example.com/mcp is an address, and a login needs a name" in said
     assert "weft servers add NAME https://mcp.example.com/mcp, then weft auth login NAME" in said
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["tool"], "tool is a program that weft starts, and nobody logs in to it"),
+        (["tool"], "tool is a program that weft starts; there is no login for it"),
         (["google"], "weft auth login google --client-id ID"),
         (["mine", "--issuer", "https://a.example"], "weft auth login mine --issuer https://a.example --client-id ID"),
-        (["nobody"], "nobody is no configured server, and nothing is known of a service of that name"),
+        (["nobody"], "nobody is neither a configured server nor a known service"),
     ],
 )
 async def test_a_login_that_lacks_something_is_told_what(home: Path, words: list[str], told: str) -> None:

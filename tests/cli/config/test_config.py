@@ -124,7 +124,7 @@ def test_check_warns_of_rules_that_are_skipped(run: Any, home: Path) -> None:
 def test_check_warns_of_secrets_in_clear_and_fails_for_mistakes(run: Any, server: Path) -> None:
     done = run("config", "check")
     assert done.code == 0
-    assert f"{server}:1: x: Authorization holds what looks like a secret, in clear" in done.out
+    assert f"{server}:1: x: Authorization seems to contain a secret in plain text" in done.out
     assert "secret://env/X_AUTHORIZATION" in done.out
     server.write_text('url = "http://127.0.0.1:1/"\ntimeout = 3\n')
     done = run("config", "check")
@@ -139,7 +139,7 @@ def test_check_and_doctor_see_what_cannot_start(run: Any, home: Path, workspace:
     (folder / "lost.toml").write_text('command = "/bin/sh"\ncwd = "not/there"\n')
     for words in (("config", "check"), ("doctor",)):
         told = run(*words).out
-        assert f"lost.toml:1: lost: it is to run in {workspace}/not/there, which is no folder" in told
+        assert f"lost.toml:1: lost: it is to run in {workspace}/not/there, which is not a folder" in told
         assert "lost: /bin/sh" not in told
     (folder / "gone.toml").write_text('command = "/no/program"\n')
     (folder / "line.toml").write_text('command = "/bin/sh -c"\nargs = ["echo"]\n')
@@ -175,10 +175,10 @@ def test_check_and_doctor_see_secrets_in_addresses_and_arguments_too(run: Any, h
     for words in (("config", "check"), ("doctor",)):
         told = run(*words)
         assert told.code == 0
-        assert "far.toml:1: far: exaApiKey holds what looks like a secret, in clear" in told.out
+        assert "far.toml:1: far: exaApiKey seems to contain a secret in plain text" in told.out
         assert "export FAR_EXAAPIKEY=… and write exaApiKey=${secret://env/FAR_EXAAPIKEY}" in told.out
-        assert "own.toml:1: own: url holds what looks like a secret" in told.out
-        assert "near.toml:1: near: the argument --api-key holds what looks like a secret" in told.out
+        assert "own.toml:1: own: url seems to contain a secret" in told.out
+        assert "near.toml:1: near: the argument --api-key seems to contain a secret" in told.out
         assert "good: " not in told.out.replace("servers     good: https", "")
         assert key not in told.out + told.err
 
@@ -193,8 +193,8 @@ def test_check_and_doctor_see_passwords_of_addresses_that_a_program_is_given(run
     for words in (("config", "check"), ("doctor",)):
         told = run(*words)
         assert told.code == 0
-        assert "pg.toml:1: pg: the argument postgresql://localhost/base holds what looks like a secret" in told.out
-        assert "pg.toml:1: pg: BASE_URL holds what looks like a secret" in told.out
+        assert "pg.toml:1: pg: the argument postgresql://localhost/base seems to contain a secret" in told.out
+        assert "pg.toml:1: pg: BASE_URL seems to contain a secret" in told.out
         assert "mine: the argument" not in told.out
         assert "lovelace" not in told.out + told.err
     assert "lovelace" not in run("config", "show").out
@@ -209,7 +209,7 @@ def test_two_files_of_one_server_are_told(run: Any, home: Path) -> None:
     for words in (("config", "check"), ("doctor",)):
         told = run(*words)
         assert told.code == 0
-        assert f"notes.toml:1: {folder / 'a.toml'} describes a server notes too, and counts for nothing" in told.out
+        assert f"notes.toml:1: {folder / 'a.toml'} describes a server notes too, and is ignored" in told.out
     assert "a.toml describes a server notes too" in run("tools", "list", "--no-builtin").err
     (folder / "a.toml").unlink()
     (home / "config.toml").write_text('[mcp_servers.notes]\nurl = "http://127.0.0.1:9/mcp"\n')
@@ -223,7 +223,7 @@ def test_a_variable_among_arguments_is_told(run: Any, home: Path) -> None:
     for words in (("config", "check"), ("doctor",)):
         told = run(*words)
         assert told.code == 0
-        assert "x.toml:1: x: args hold '${HOME}/x', which nobody fills in here" in told.out
+        assert "x.toml:1: x: args hold '${HOME}/x', which is not filled in here" in told.out
 
 
 @requirement("CONF-10", "CONF-06")
@@ -242,9 +242,9 @@ def test_what_an_editor_would_fill_in_is_told_of_servers_that_wait_too(run: Any,
     told = run("config", "check")
     assert told.code == 0
     for line in (
-        "5: a: args hold '${workspaceFolder}/x', which nobody fills in here",
-        "5: a: KEY holds '${input:key}', which nobody fills in here",
-        "6: b: Authorization holds '${input:key}', which nobody fills in here",
+        "5: a: args hold '${workspaceFolder}/x', which is not filled in here",
+        "5: a: KEY holds '${input:key}', which is not filled in here",
+        "6: b: Authorization holds '${input:key}', which is not filled in here",
     ):
         assert line in told.out
     assert "H holds" not in told.out, "that is a variable of ours"
@@ -263,7 +263,7 @@ def test_what_lies_where_servers_are_looked_for_and_is_passed_by_is_told(run: An
     ]
     shutil.rmtree(folder)
     folder.write_text("")
-    assert f"fail  {folder} is no folder\n      correct it, or move it away" in run("config", "check").out
+    assert f"fail  {folder} is not a folder\n      correct it, or move it away" in run("config", "check").out
 
 
 @requirement("CONF-12", "AGENT-14")

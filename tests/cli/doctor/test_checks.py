@@ -12,7 +12,7 @@ from clawft.errors import Busy
 from clawft.sandbox.probe import Means
 from tests.requirements import requirement
 
-NOT_KEPT = "lists of hosts are not kept"
+NOT_KEPT = "lists of hosts are not enforced"
 SOCKETS = "sockets of other programs can be reached"
 NOT_BOUNDED = "is not bounded"
 
@@ -29,7 +29,7 @@ NOT_BOUNDED = "is not bounded"
             ("landlock(7)", NOT_KEPT, SOCKETS, NOT_BOUNDED, "no bubblewrap"),
             (),
         ),
-        (Means(reason="nothing here"), "warn", ("run as you do", "nothing here"), ()),
+        (Means(reason="nothing here"), "warn", ("run with your rights", "nothing here"), ()),
     ],
 )
 def test_what_is_lost_is_said(means: Means, level: str, said: tuple[str, ...], unsaid: tuple[str, ...]) -> None:

@@ -81,9 +81,9 @@ def test_a_value_is_read_by_its_schema(pair: str, key: str, value: object) -> No
         ("maybe=x", "maybe must be a whole number or null, not 'x'"),
         ("any:=nope", "any must be JSON, not 'nope'"),
         ("txt=1", "no such argument: txt, did you mean 'text'?"),
-        ("lonely", "'lonely' is no argument"),
-        ("=x", "'=x' is no argument"),
-        (":=1", "':=1' is no argument"),
+        ("lonely", "'lonely' is not an argument"),
+        ("=x", "'=x' is not an argument"),
+        (":=1", "':=1' is not an argument"),
     ],
 )
 def test_a_wrong_value_says_what_it_must_be(pair: str, said: str) -> None:
@@ -105,7 +105,7 @@ def test_single_arguments_win_over_the_whole_and_may_not_repeat() -> None:
     assert read("text=b", whole='{"text": "a", "count": 1}') == {"text": "b", "count": 1}
     with pytest.raises(WrongUsage, match="given twice"):
         read("text=a", "text=b")
-    with pytest.raises(WrongUsage, match="--args is no JSON object"):
+    with pytest.raises(WrongUsage, match="--args is not a JSON object"):
         read(whole="[1]")
 
 

@@ -51,8 +51,8 @@ def test_what_is_typed_becomes_what_the_form_wants(expected: dict[str, Any], typ
         ({"type": "string", "minLength": 3}, "ab", "x has at least 3 letters"),
         ({"type": "string", "maxLength": 3}, "abcd", "x has at most 3 letters"),
         ({"type": "boolean"}, "perhaps", "x is yes or no, not 'perhaps'"),
-        ({"type": "string", "enum": ["a"]}, "2", "'2' is none of these"),
-        ({"type": "array", "items": {"enum": ["a"]}}, "a, z", "'z' is none of these"),
+        ({"type": "string", "enum": ["a"]}, "2", "'2' is not one of these"),
+        ({"type": "array", "items": {"enum": ["a"]}}, "a, z", "'z' is not one of these"),
     ],
 )
 def test_what_does_not_fit_is_said(expected: dict[str, Any], typed: str, said: str) -> None:
@@ -66,7 +66,7 @@ def test_what_does_not_fit_is_said(expected: dict[str, Any], typed: str, said: s
     ("expected", "required", "line"),
     [
         ({"type": "string"}, True, "x:"),
-        ({"type": "string"}, False, "x, may be left out:"),
+        ({"type": "string"}, False, "x, optional:"),
         ({"type": "integer", "default": 3}, False, "x, a whole number [3]:"),
         ({"type": "boolean", "default": True}, True, "x, yes or no [yes]:"),
         ({"type": "array", "items": {"enum": ["a"]}, "default": ["a"]}, True, "x, some of these, with commas [a]:"),

@@ -150,4 +150,4 @@ def test_an_address_that_begins_with_a_variable_is_used(run: Any, workspace: Pat
     given = ("--mcp-config", json.dumps({"mcpServers": {"api": entry}}))
     assert "server api: http://127.0.0.1:9/mcp cannot be reached" in run("tools", "list", "api", *given).err
     told = run("tools", "list", "api", *given, API_BASE="ftp://127.0.0.1")
-    assert "stands for no http:// or https:// address (correct the variables it names)" in told.err
+    assert "does not resolve to an http:// or https:// address (correct the variables it names)" in told.err

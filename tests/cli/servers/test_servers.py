@@ -166,7 +166,7 @@ async def test_how_many_are_connected_is_the_users_to_say(tmp_path: Path) -> Non
         await pipe.send(call("held", "one__hold", {"file": str(tmp_path / "gate")}))
         await appears(tmp_path / "gate.waiting")
         refused = await pipe.ask("tools/call", {"name": "two__echo", "arguments": {"text": "2"}})
-        assert "it had no place for 5 s; the limit is 1" in text_of(refused)
+        assert "no connection became free within 5 s (limit: 1)" in text_of(refused)
         assert "pool.max_connections" in text_of(refused)
         await pipe.send(call("waiting", "two__echo", {"text": "3"}))
         (tmp_path / "gate").touch()
@@ -388,10 +388,10 @@ def test_a_tool_of_a_server_that_is_off_waits_or_is_refused_says_so(run: Any, wo
 
 @requirement("MGR-19", "LINK-08")
 def test_status_of_one_has_its_last_words_and_origin(run: Any, home: Path) -> None:
-    add(run, "one", "--say", "words on stderr")
+    add(run, "one", "--say", "lines on stderr")
     done = run("servers", "status", "one")
     assert done.code == 0
-    assert "words on stderr" in done.out
+    assert "lines on stderr" in done.out
     assert "tiny-tiny 1.2.3" in done.out
     assert f"{home}/mcp_servers/one.toml:1" in done.out
     add(run, "slow", "--mute")
@@ -511,11 +511,11 @@ def test_add_takes_an_address(run: Any) -> None:
         (["x", "--", "sh y"], "words of their own: -- sh y"),
         (["x", "--", "/bin/sh /y.sh"], "words of their own: -- /bin/sh /y.sh"),
         (["x", "--", "./no-such-program"], "no-such-program does not exist"),
-        (["x", "--", "/usr"], "/usr is a folder, and no program"),
-        (["x", "--", "/etc/passwd"], "/etc/passwd may not be executed"),
+        (["x", "--", "/usr"], "/usr is a folder, not a program"),
+        (["x", "--", "/etc/passwd"], "/etc/passwd is not executable"),
         (["x", "--timeout-ms", "0", "--", PYTHON], "timeout_ms must be a whole number from 1 to"),
-        (["x", "http://a", "--env", "A=b"], "hint: it is sent headers: --header\n"),
-        (["x", "--header", "A: b", "--", PYTHON], "hint: it gets variables: --env\n"),
+        (["x", "http://a", "--env", "A=b"], "hint: pass headers with --header\n"),
+        (["x", "--header", "A: b", "--", PYTHON], "hint: pass variables with --env\n"),
         (["x", "--bogus", "http://a"], "unknown option: --bogus"),
         (["x", "http:/a.example/mcp"], "hint: did you mean http://a.example/mcp?\n"),
         (["x", "wiki.example/mcp"], "hint: did you mean https://wiki.example/mcp?\n"),
@@ -529,7 +529,7 @@ def test_add_takes_an_address(run: Any) -> None:
         (["x", "--env", "API_TOKEN=abcdefgh", "--", PYTHON], "--env API_TOKEN=secret://env/API_TOKEN"),
         (["x", "http://a", "--header", "Authorization: Bearer abc"], "secret://env/X_AUTHORIZATION"),
         (["x", "https://a.example/mcp?api_key=abcdefgh"], "'…api_key=${secret://env/X_API_KEY}…'"),
-        (["x", "https://ada:lovelace@a.example/mcp"], "the address holds a password"),
+        (["x", "https://ada:lovelace@a.example/mcp"], "the address contains a password"),
         (["x", "--env", "BASE=redis://ada:lovelace@a.example", "--", PYTHON], "--env BASE=secret://env/BASE\n"),
         (["x", "--env", "KEY=secret://evn/KEY", "--", PYTHON], "one of env, file, command, keyring"),
         (["x", "--env", "KEY=secret://env/", "--", PYTHON], "hint: secret://env/NAME\n"),
@@ -759,8 +759,8 @@ def test_the_server_a_name_speaks_of(tool: str, servers: list[str]) -> None:
     ("given", "told"),
     [
         ("missing.json", "--mcp-config: there is no file missing.json"),
-        ('{"mcpServers": {', "no valid JSON"),
-        ("broken.json", "broken.json:1: no valid JSON"),
+        ('{"mcpServers": {', "not valid JSON"),
+        ("broken.json", "broken.json:1: not valid JSON"),
     ],
 )
 @pytest.mark.parametrize("command", ["tools list", "mcp-server", "servers status"])

@@ -50,14 +50,14 @@ def test_it_is_given_up_and_ended_at_once(capsys: pytest.CaptureFixture[str]) ->
     assert time.monotonic() - began < connection.TEST_SECONDS / 2
     told = capsys.readouterr()
     assert "one: no answer within 1 s, and not a word from it" in told.err
-    assert "is it a server for stdin and stdout?" in told.err
+    assert "check that it is a stdio server" in told.err
     assert not [each for each in psutil.Process().children(recursive=True) if SILENT in each.cmdline()]
 
 
 @requirement("MGR-19")
 def test_what_it_said_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert try_out(DEAF) == 1
-    assert "no answer within 1 s; its last words: no key" in capsys.readouterr().err
+    assert "no answer within 1 s; its last lines: no key" in capsys.readouterr().err
 
 
 @requirement("POOL-15", "MGR-15")

@@ -94,7 +94,7 @@ def test_a_name_that_several_servers_have_is_told_with_all_of_theirs(run: Any, h
     for words in (["call", "echo", "text=a"], ["show", "echo"]):
         done = run("tools", *words)
         assert (done.code, done.out) == (1, "")
-        assert "weft: several have a tool echo\nhint: say whose: one__echo, two__echo\n" in done.err
+        assert "weft: several have a tool echo\nhint: use the full name: one__echo, two__echo\n" in done.err
 
 
 @requirement("AGENT-14", "CONF-07")

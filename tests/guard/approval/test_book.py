@@ -244,7 +244,7 @@ def test_a_file_of_a_million_small_approvals_is_refused_before_they_are_read() -
     assert peak < 100 * 100_000  # bytes for each of them
     with pytest.raises(InvalidConfig, match=f"is larger than {MAX_FILE_BYTES} bytes"):
         parse(b" " * (MAX_FILE_BYTES + 1), "x.json")
-    with pytest.raises(InvalidConfig, match="later weft"):
+    with pytest.raises(InvalidConfig, match="newer version of weft"):
         parse(b'{"version":2}', "x.json")
     with pytest.raises(InvalidConfig, match=r"at `\$\.expires`, in number 2"):
         parse(b'{"version":1,"approvals":[{"server":"a"},{"server":"a","expires":"x"}]}', "x.json")

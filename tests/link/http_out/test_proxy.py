@@ -82,7 +82,7 @@ def test_a_login_that_makes_another_address_of_its_proxy_is_told_as_that(
 ) -> None:
     monkeypatch.setenv("PROXY_LOGIN", login)
     proxy = "http://${secret://env/PROXY_LOGIN}@proxy.example.invalid:3128"
-    with pytest.raises(InvalidConfig, match="the proxy stands for no http:// address") as told:
+    with pytest.raises(InvalidConfig, match="the proxy does not resolve to an http:// address") as told:
         links_to(UpstreamSpec("wiki", url=f"https://{AWAY}/mcp", proxy=proxy))[0]()
     assert "%2F" in told.value.hint
     assert "qux" not in str(told.value)

@@ -599,7 +599,7 @@ async def test_who_is_told_no_is_not_kept(tmp_path: Path) -> None:
         one = provider(providers, "t")
         lengths: list[int] = []
         for _ in range(3):
-            with pytest.raises(JsonRpcFailure, match="does not tell of changes") as told:
+            with pytest.raises(JsonRpcFailure, match="does not report changes") as told:
                 await one.watch_resource("t://a", Caller(), lambda uri, more: None)
             lengths.append(len(told.traceback))
         assert len(set(lengths)) == 1

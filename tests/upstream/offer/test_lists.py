@@ -208,8 +208,8 @@ async def test_a_list_that_never_comes_does_not_take_the_tools_away(
         assert [each.name for each in p.find("a").tools] == ["one"]
         assert p.server_status("a").left_out == (
             "its prompts: prompts/list: no answer within 50 ms",
-            "its resources: not asked for, as there was no answer to prompts/list",
-            "its templates: not asked for, as there was no answer to prompts/list",
+            "its resources: not requested, because there was no answer to prompts/list",
+            "its templates: not requested, because there was no answer to prompts/list",
         )
         assert "resources/list" not in ways.last("a").methods
 
@@ -263,7 +263,7 @@ async def test_a_later_page_that_fails_once_does_not_take_away_what_was_known(
         await p.find("a").refresh()
         status = p.server_status("a")
         assert status.tools == ("new", "a", "c", "b", "d")
-        assert status.left_out == (f"its tools behind a page that cannot be had: {failure.message}",)
+        assert status.left_out == (f"its tools after a page that could not be read: {failure.message}",)
         pages[:] = [{"tools": [tool("new")]}, failure]
         await p.find("a").refresh()
         assert p.server_status("a").tools == ("new",)
@@ -289,10 +289,10 @@ async def test_null_is_a_list_with_nothing_in_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("listed", "told"),
     [
-        ({"tools": [tool("t")], "nextCursor": {"page": 2}}, "its tools behind a cursor that is no text"),
-        ({"tools": [tool("t")], "nextCursor": "x" * 70_000}, "its tools behind a cursor of more than 65536 characters"),
+        ({"tools": [tool("t")], "nextCursor": {"page": 2}}, "its tools after a cursor that is not a text"),
+        ({"tools": [tool("t")], "nextCursor": "x" * 70_000}, "its tools after a cursor of more than 65536 characters"),
         (paged, "its tools after the first 1000 pages"),
-        (torn, "its tools behind a page that cannot be had: no such page"),
+        (torn, "its tools after a page that could not be read: no such page"),
         ({}, "its tools (its answer to tools/list has no list of them)"),
         ({"tools": [tool(f"t{n}") for n in range(MAX_ITEMS + 1)]}, "its tools after the first 10000 (1)"),
         ({"tools": [tool("t"), {**tool("u"), "description": "x" * 300_000}]}, "1 of its tools, with over 262144 bytes"),
@@ -313,7 +313,7 @@ async def test_status_says_that_pages_lead_in_a_circle(tmp_path: Path) -> None:
     circle: Scripted = {"tools": [tool("t")], "nextCursor": "again"}
     async with pool(tmp_path, Tables({"a": answers(**{"tools/list": circle})})) as p:
         await p.connect(table("a"))
-        assert p.server_status("a").left_out[-1] == "its tools behind a cursor that leads back to a page we have seen"
+        assert p.server_status("a").left_out[-1] == "its tools after a cursor that leads back to an earlier page"
 
 
 def _page(asked: Asked) -> web.Response:

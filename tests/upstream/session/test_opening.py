@@ -62,4 +62,4 @@ async def test_a_server_that_asks_in_an_era_without_questions_is_told_by_its_nam
     session = await open_session(spec, [lambda: link], Listener(), {}, Era.STATELESS, lambda faults: None)
     link.ask(1, "sampling/createMessage")
     await session.close()
-    assert "wiki asks for sampling/createMessage, which no server of its era may" in caplog.text
+    assert "wiki asks for sampling/createMessage, which servers of its era may not send" in caplog.text

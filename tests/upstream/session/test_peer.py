@@ -55,7 +55,7 @@ def test_an_answer_without_a_list_is_told_from_an_empty_one(page: dict[str, Any]
 @requirement("QUAL-03")
 @pytest.mark.parametrize("nothing", [{}, {"inputRequests": {}}])
 def test_a_server_that_asks_for_nothing_is_not_sent_the_same_request_again(nothing: dict[str, Any]) -> None:
-    with pytest.raises(ProtocolFailure, match="does not say for what"):
+    with pytest.raises(ProtocolFailure, match="does not say which"):
         read_wanted(json.dumps({"resultType": "input_required", **nothing}).encode())
 
 

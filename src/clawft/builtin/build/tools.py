@@ -47,7 +47,7 @@ def _test_tool(settings: BuildSettings) -> Callable[..., Any]:
     @tool(name="test", alias="build_test", title="Run tests", destructive=False, task="optional")
     async def run_tests(
         ctx: ToolContext,
-        task: Annotated[str | None, "name of a declared test task; may be left out if there is one only"] = None,
+        task: Annotated[str | None, "name of a declared test task; optional if there is one only"] = None,
         timeout_s: Timeout | None = None,
     ) -> BuildOutput:
         """Run tests this workspace declares. Every test with its ending, failed ones first, with output.

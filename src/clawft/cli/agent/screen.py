@@ -165,7 +165,7 @@ class TextScreen:
         if outcome.state is RunEnd.REFUSED and outcome.text:
             tell(safe(outcome.text))
         tell(f"weft: {safe(outcome.reason)}")
-        hint = f"weft agent --resume {self._id} goes on" if outcome.state is RunEnd.CANCELLED else outcome.hint
+        hint = f"weft agent --resume {self._id} continues it" if outcome.state is RunEnd.CANCELLED else outcome.hint
         if hint:
             tell(f"hint: {hint}")
 

@@ -63,7 +63,7 @@ def _tools(chosen: Sequence[Approval], options: Options) -> Iterator[tuple[Appro
     now = offered(servers, options)
     for server in servers:
         if server not in now:
-            tell(f"weft: {server} does not say what it has, so its tools cannot be compared (weft servers list)")
+            tell(f"weft: {server} has not listed its tools, so they cannot be compared (weft servers list)")
     for each in chosen:
         if each.tool and each.server in now:
             yield each, _tool_now(each, now[each.server])

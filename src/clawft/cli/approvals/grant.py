@@ -61,7 +61,7 @@ def _to_launch(server: str, options: Options, *, again: bool) -> FoundServer | N
 
 def _which_tools(server: str) -> ClawftError:
     return WrongUsage(
-        f"approvals grant: {server} does not wait to be started; which of its tools?",
+        f"approvals grant: {server} needs no approval to start; which of its tools do you approve?",
         hint=f"weft approvals grant {server} '*'",
     )
 
@@ -109,5 +109,8 @@ def _no_tool(server: str, globs: Sequence[str], known: Sequence[str]) -> ToolNot
 
 def _end(options: Options, now: float) -> float | None:
     if not 0 <= options.days <= MAX_DAYS:  # nan is no number of days either
-        raise WrongUsage(f"approvals grant: --days is a number up to {MAX_DAYS}", hint="leave it out: it never ends")
+        raise WrongUsage(
+            f"approvals grant: --days is a number up to {MAX_DAYS}",
+            hint="leave it out for an approval that does not expire",
+        )
     return now + options.days * DAY if options.days else None

@@ -46,7 +46,7 @@ def run(options: Options) -> int:
     written = " (nothing was written)" if options.dry_run else ""
     tell(f"approvals{written}: {len(new)} new, {len(found) - len(new)} there already")
     if len(coming) < len(read):
-        tell(f"{len(read) - len(coming)} left out: what is about programs (--launches), other folders or callers")
+        tell(f"{len(read) - len(coming)} left out: launches of programs (--launches), other folders or callers")
     return 0
 
 

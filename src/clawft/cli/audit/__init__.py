@@ -42,7 +42,7 @@ def _moment(text: str) -> float:
         return moment(text, time.time())
     except ValueError:
         form = "10m (also s, h, d) for so long ago, or a date in UTC like 2026-07-28 or 2026-07-28T09:30"
-        raise wrong_value(f"{text!r} is no time: {form}") from None
+        raise wrong_value(f"{text!r} is not a time: {form}") from None
 
 
 def _show_options(parser: Parser) -> None:

@@ -53,7 +53,7 @@ class AuditSearch(Struct, frozen=True):
         ]
         criteria = " and ".join(filter(None, asked))
         return (
-            f"no recorded call {criteria}; weft audit tail shows the last of all"
+            f"no recorded call {criteria}; weft audit tail shows the latest calls"
             if criteria
             else "no call recorded yet"
         )

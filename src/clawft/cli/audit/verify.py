@@ -23,7 +23,7 @@ def run(options: Options) -> int:
 
 def untouched(result: IntactJournal) -> str:
     older = f"; {result.dropped} older ones were deleted to make room" if result.dropped else ""
-    return f"{counted(result.lines, 'line')}, none was touched{older}"
+    return f"{counted(result.lines, 'line')}, none was changed{older}"
 
 
 def touched(result: BrokenJournal) -> str:

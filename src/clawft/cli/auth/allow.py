@@ -14,7 +14,7 @@ def run(options: Options) -> int:
     hosts = read_hosts(options.host, f"weft auth allow {options.name}")
     where, logins = find(options.name)
     if where.folder != vault().folder:
-        raise LoginFailed(f"{options.name} is a server: its token goes to it alone")
+        raise LoginFailed(f"{options.name} is a server: its token is sent only to it")
     for login in reversed(logins):
         all_hosts = tuple(dict.fromkeys((*login.hosts, *hosts)))
         where.write(options.name, msgspec.structs.replace(login, hosts=all_hosts))

@@ -14,7 +14,7 @@ def read_hosts(texts: Sequence[str], command: str) -> list[str]:
     hosts = {text: read_host(text) for text in texts}
     for text, host in hosts.items():
         if not host:
-            raise WrongUsage(f"{text!r} is no host a token could go to", hint=f"{command} {_spelled(text)}")
+            raise WrongUsage(f"{text!r} is not a host a token could be sent to", hint=f"{command} {_spelled(text)}")
     return list(hosts.values())
 
 

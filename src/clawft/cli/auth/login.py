@@ -20,8 +20,8 @@ from clawft.upstream.spec import UpstreamSpec
 def run(told: Options) -> int:
     if told.client_secret and not told.client_secret.startswith("secret://"):
         raise WrongUsage(
-            "--client-secret takes a reference: what stands on a command line can be seen by everyone",
-            hint="put it into a variable, and say --client-secret secret://env/NAME",
+            "--client-secret takes a reference: everyone on this machine can see a command line",
+            hint="put it into a variable and use --client-secret secret://env/NAME",
         )
     told.host = read_hosts(told.host, f"weft auth login {told.name} --host")
     server = server_of(told)

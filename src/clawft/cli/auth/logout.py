@@ -47,11 +47,11 @@ async def _revoke(login: Login) -> None:
     try:
         await revoke(login)
     except ClawftError as failed:  # out of reach, or a secret of the client's that is not there now
-        tell(f"weft: the token is forgotten here, but not there: {one_line(failed.message)}")
+        tell(f"weft: the token is deleted here, but was not revoked at the service: {one_line(failed.message)}")
 
 
 def _drop_secrets(where: Vault, logins: list[Login]) -> None:
     try:
         drop_secrets(vault(), where, logins)
     except (ClawftError, OSError) as failed:
-        tell(f"weft: the token is forgotten, but the secret of its client is still there: {one_line(str(failed))}")
+        tell(f"weft: the token is deleted, but the secret of its client is still there: {one_line(str(failed))}")

@@ -16,7 +16,7 @@ def server_of(told: Options) -> UpstreamSpec | None:
     """
     if "://" in told.name:
         hint = f"weft servers add NAME {quoted(told.name)}, then weft auth login NAME"
-        raise WrongUsage(f"{told.name} is an address, and a login has a name", hint=hint)
+        raise WrongUsage(f"{told.name} is an address, and a login needs a name", hint=hint)
     found = configured_server(told) or served_address(told.name)
     return found if found is not None and found.url else None
 

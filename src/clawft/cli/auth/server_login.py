@@ -22,7 +22,7 @@ from clawft.upstream.spec import UpstreamSpec
 async def to_server(told: Options, spec: UpstreamSpec) -> Login:
     if spec.exchange is not None:
         raise LoginFailed(
-            f"{spec.name} is called in the name of the people on your gateway: nobody logs in to it here",
+            f"{spec.name} is called on behalf of the people on your gateway and needs no login here",
             hint="weft gateway",
         )
     logins = ServerLogins(home_folder(), settings(told).url_policy)

@@ -51,14 +51,16 @@ def _lacking(told: Options) -> LoginFailed:
     """The missing parts of a login at a service, by how much of it is known."""
     client = f"register one there, and write weft auth login {told.name} {_place(told)}--client-id ID"
     if told.name in PRESETS or _place(told):
-        return LoginFailed(f"{told.name} gives logins to registered clients, and none was named", hint=client)
+        return LoginFailed(
+            f"{told.name} accepts logins of registered clients only, and no client id was given", hint=client
+        )
     if configured_server(told) is not None:
         return LoginFailed(
-            f"{told.name} is a program that weft starts, and nobody logs in to it",
-            hint="what it has to know it gets by env; weft auth login is for servers with a URL, and for services",
+            f"{told.name} is a program that weft starts; there is no login for it",
+            hint="pass what it needs in env; weft auth login is for servers with a URL, and for services",
         )
     return LoginFailed(
-        f"{told.name} is no configured server, and nothing is known of a service of that name",
+        f"{told.name} is neither a configured server nor a known service",
         hint=f"weft servers add {told.name} URL, or weft auth login {told.name} --issuer URL --client-id ID",
     )
 

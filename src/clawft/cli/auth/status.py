@@ -27,7 +27,7 @@ def run(options: Options) -> int:
     if options.json:
         print_json({"logins": found})
     elif not found:
-        tell("no logins; `weft auth login NAME` makes one")
+        tell("no logins; `weft auth login NAME` creates one")
     else:
         print_table(HEAD, [[one_line(str(row[key.lower()])) for key in HEAD] for row in found])
     wrong = [row["error"] for row in found if row["error"]]

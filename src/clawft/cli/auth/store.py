@@ -1,4 +1,4 @@
-"""`weft auth store`: logins as files, or sealed with a key of the keyring."""
+"""`weft auth store`: logins as files, or encrypted with a key in the keyring."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def run(options: Options) -> int:
         return 0
     change = login_storage.keep_in_keyring if options.form == "keyring" else login_storage.keep_in_files
     count = change(own)
-    how = "sealed with a key of the keyring" if options.form == "keyring" else "private files"
+    how = "encrypted with a key in the keyring" if options.form == "keyring" else "private files"
     print(f"logins are {how} now: {count} of them rewritten")
     return 0

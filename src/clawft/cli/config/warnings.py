@@ -11,7 +11,7 @@ from clawft.config.layers import FoundServer
 from clawft.config.secrecy import told_in_clear
 from clawft.config.servers import named_twice
 
-NO_FOLDER = "make it, or correct cwd: the server cannot start without it"
+NO_FOLDER = "create it or correct cwd; the server cannot start without it"
 
 
 def warnings_of(found: FoundServer) -> list[tuple[str, str]]:
@@ -22,13 +22,13 @@ def warnings_of(found: FoundServer) -> list[tuple[str, str]]:
     values = {**found.spec.env, **found.spec.headers, "url": found.spec.url}
     return [
         *(
-            [(f"{where}: it is to run in {found.spec.cwd}, which is no folder", NO_FOLDER)]
+            [(f"{where}: it is to run in {found.spec.cwd}, which is not a folder", NO_FOLDER)]
             if lacks_folder(found)
             else []
         ),
         *([(twice.message, twice.hint)] if twice else []),
-        *((f"{where}: {what} holds what looks like a secret, in clear", instead) for what, instead in clear),
-        *((f"{where}: {warning}", "give it by a variable: env") for warning in unfilled(found.spec.args)),
+        *((f"{where}: {what} seems to contain a secret in plain text", instead) for what, instead in clear),
+        *((f"{where}: {warning}", "pass it in a variable: env") for warning in unfilled(found.spec.args)),
         *((f"{where}: {warning}", "write secret://env/NAME, and export NAME=…") for warning in left_open(values)),
     ]
 

@@ -79,7 +79,7 @@ def people(app: App) -> Iterator[DoctorFinding]:
     except InvalidConfig as missing:
         yield fail("gateway", missing.message, missing.hint)
     else:
-        yield ok("gateway", f"takes tokens of {app.settings.auth_issuer}")
+        yield ok("gateway", f"accepts tokens of {app.settings.auth_issuer}")
 
 
 def providers(app: App) -> Iterator[DoctorFinding]:

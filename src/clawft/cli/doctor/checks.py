@@ -31,13 +31,13 @@ MAX_FILES = 2000
 LEAST_ROOM = 1024 * 1024
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-NO_LISTS = "lists of hosts are not kept: servers with one, git and cargo reach every host"
+NO_LISTS = "lists of hosts are not enforced: servers with one, git and cargo reach every host"
 NOT_HELD = f"files are held; {NO_LISTS}; sockets of other programs can be reached"
 """The accesses that Landlock alone does not restrict."""
 NOT_BOUNDED = "what one takes of memory, disk and processor in all its processes is not bounded"
 NOT_INSTALLED = "bubblewrap is not installed"
-INSTALL_BUBBLEWRAP = "apt-get install bubblewrap, or your system's way"
-ALLOW_BUBBLEWRAP = "docs/guides/sandbox.md says how bubblewrap is allowed what it needs"
+INSTALL_BUBBLEWRAP = "install it: apt-get install bubblewrap, or with your system's package manager"
+ALLOW_BUBBLEWRAP = "see docs/guides/sandbox.md for how to allow bubblewrap what it needs"
 
 Level = Literal["ok", "warn", "fail"]
 
@@ -82,7 +82,7 @@ def sandbox(folder: Path) -> Iterator[DoctorFinding]:
 def sandbox_with(found: Means) -> DoctorFinding:
     """The sandbox's abilities on this machine, and the gaps that a server may ask for all the same."""
     if found.level == "none":
-        lost = "servers, git, cargo and commands run as you do, whatever their sandbox says"
+        lost = "servers, git, cargo and commands run with your rights, whatever their sandbox says"
         return warn("sandbox", f"none: {lost}; {found.reason}", 'sandbox = "require" starts nothing without one')
     if found.level == "landlock":
         hint = INSTALL_BUBBLEWRAP if NOT_INSTALLED in found.reason else ALLOW_BUBBLEWRAP
@@ -100,14 +100,14 @@ def home(folder: Path) -> Iterator[DoctorFinding]:
     """Whether only the user can read and change what is in the home folder."""
     there = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
-        problem = f"{folder} is not writable" if there == folder else f"{folder} cannot be made in {there}"
+        problem = f"{folder} is not writable" if there == folder else f"{folder} cannot be created in {there}"
         yield fail("home", problem, f"export CLAWFT_HOME=DIR, or make it yours: ls -ld {quoted(there)}")
     elif _lacks_inodes(there):
         yield fail("home", f"the disk of {there} has room for no more files", f"make room: df -i {quoted(there)}")
     elif _room(there) < LEAST_ROOM:
         yield fail("home", f"the disk of {there} is full", f"make room: df -h {quoted(there)}")
     elif there != folder:
-        yield ok("home", f"{folder} is not there yet; it is made when it is needed")
+        yield ok("home", f"{folder} does not exist yet; it is created when it is needed")
     if there != folder:
         return
     exposed = [finding for path in _files(folder) if (finding := _exposed(path))]
@@ -167,7 +167,7 @@ def _octal(path: Path) -> str:
 
 def workspace(folder: Path) -> Iterator[DoctorFinding]:
     if not folder.is_dir():
-        yield fail("workspace", f"{folder} is no folder", "name an existing one with --workspace DIR")
+        yield fail("workspace", f"{folder} is not a folder", "name an existing one with --workspace DIR")
     elif not os.access(folder, os.W_OK):
         yield warn("workspace", f"{folder.resolve()} is not writable", "tools can read there, but change nothing")
     elif wide := told_if_wide(folder):
@@ -201,7 +201,9 @@ def audit(folder: Path) -> Iterator[DoctorFinding]:
     try:
         result = verify(audit_file(folder))
     except OSError as failed:
-        yield fail("audit", f"{failed.filename}: {failed.strerror}", "correct what is said above, and look again")
+        yield fail(
+            "audit", f"{failed.filename}: {failed.strerror}", "correct the problems above and run the check again"
+        )
         return
     except Busy as held:
         yield fail("audit", held.message, held.hint)

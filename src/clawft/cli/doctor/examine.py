@@ -72,7 +72,11 @@ def _tools(options: Options) -> list[DoctorFinding]:
     except ClawftError as failure:
         return [fail("tools", failure.message, failure.hint)]
     except OSError as failure:  # of a home that cannot be written, most of the time
-        return [fail("tools", f"{failure.filename}: {failure.strerror}", "correct what is said above, and look again")]
+        return [
+            fail(
+                "tools", f"{failure.filename}: {failure.strerror}", "correct the problems above and run the check again"
+            )
+        ]
 
 
 def _print(finding: DoctorFinding) -> None:

@@ -25,7 +25,9 @@ def running(options: Options) -> Iterator[DoctorFinding]:
     for weft in found.answering:
         yield from _servers_of(weft)
     for pid in found.silent:
-        yield warn("running", f"the weft that serves here, process {pid}, does not answer", "is it stopped, or busy?")
+        yield warn(
+            "running", f"the weft that serves here, process {pid}, does not answer", "it may be suspended or busy"
+        )
 
 
 def _servers_of(weft: RunningWeft) -> Iterator[DoctorFinding]:

@@ -115,5 +115,5 @@ def _print(report: ScanReport) -> None:
     summary = ", ".join(f"{counted[severity]} {severity}" for severity in ORDER if counted[severity]) or "nothing"
     print(f"{report.looked_at} definitions of {report.servers} servers: {summary} to look at")
     if report.findings:
-        print("These are guesses by what a text looks like. `weft tools show NAME` prints the whole definition;")
-        print("`weft servers disable NAME` takes a server away, `--deny NAME` a tool.")
+        print("These are guesses based on the text. `weft tools show NAME` prints the whole definition;")
+        print("`weft servers disable NAME` disables a server, `--deny NAME` hides a tool.")

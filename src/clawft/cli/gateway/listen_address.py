@@ -18,9 +18,9 @@ def address_text(host: str, port: int) -> str:
 def cannot_listen(failure: OSError, where: str) -> CannotListen:
     match failure.errno:
         case errno.EADDRINUSE:
-            return CannotListen(f"{where} is in use", hint="weft gateway --port 0 takes a free one, --port N another")
+            return CannotListen(f"{where} is in use", hint="weft gateway --port 0 uses a free one, --port N another")
         case errno.EACCES | errno.EPERM:
-            return CannotListen(f"{where} needs more rights", hint="choose a port above 1023, like --port 8765")
+            return CannotListen(f"{where} needs more permissions", hint="choose a port above 1023, like --port 8765")
         case _:  # a name that does not resolve, an address of another machine, a family that is switched off
             reason = failure.strerror or str(failure)
             hint = "--host 127.0.0.1, or 0.0.0.0 for all addresses of this machine"

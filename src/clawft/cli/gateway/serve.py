@@ -51,7 +51,7 @@ def _announce(url: str, token: str | None, app: App, options: Options) -> None:
     else:
         clients = "".join(f"{paint(client, 'dim')}\n  {line}\n\n" for client, line in lines.items())
         others = "Other machines reach it too, by a name or address of this one.\n" if everywhere else ""
-        kept = "" if token is None else f" The token is kept in {file}."
+        kept = "" if token is None else f" The token is stored in {file}."
         said = f"weft gateway is ready at {paint(url, 'bold')}\n\n{clients}{others}Ctrl-C stops it.{kept}"
     try:
         print(said, flush=True)

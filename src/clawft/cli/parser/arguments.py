@@ -50,7 +50,7 @@ def read_file(name: str) -> str:
             with expanded(name).open(encoding="utf-8") as file:
                 return file.read(MAX_FILE_BYTES)
     except (OSError, UnicodeDecodeError) as failure:
-        reason = getattr(failure, "strerror", None) or "it is no UTF-8 text"
+        reason = getattr(failure, "strerror", None) or "it is not UTF-8 text"
         raise WrongUsage(f"@{name}: {reason}", hint="for a text that begins with @ write KEY:='\"@…\"'") from None
 
 
@@ -84,13 +84,15 @@ def _whole(text: str, read: Read) -> dict[str, Any]:
     try:
         return msgspec.json.decode(read(text[1:]) if text.startswith("@") else text, type=dict[str, Any])
     except msgspec.DecodeError as wrong:
-        raise WrongUsage(f"--args is no JSON object: {wrong}", hint="""like --args '{"path": "README.md"}'""") from None
+        raise WrongUsage(
+            f"--args is not a JSON object: {wrong}", hint="""like --args '{"path": "README.md"}'"""
+        ) from None
 
 
 def _pair(pair: str, schema: Schema, read: Read) -> tuple[str, Any]:
     key, equals, text = pair.partition("=")
     if not equals or key in ("", ":"):
-        raise WrongUsage(f"{pair!r} is no argument", hint="write KEY=VALUE, or KEY:=JSON")
+        raise WrongUsage(f"{pair!r} is not an argument", hint="write KEY=VALUE, or KEY:=JSON")
     as_json = key.endswith(":")
     key = key.removesuffix(":")
     expected = _property(key, schema)

@@ -57,7 +57,7 @@ class UsageParser(argparse.ArgumentParser):
         """Words of a command were taken for ours: the same line with `--` before its first one."""
         at = words.index(first)
         meant = " ".join([self.prog, *words[:at], "--", *words[at:]])
-        return WrongUsage(f"{self.prog.removeprefix('weft ')}: a command stands behind --", hint=meant)
+        return WrongUsage(f"{self.prog.removeprefix('weft ')}: the command must follow --", hint=meant)
 
     def format_help(self) -> str:
         return super().format_help() + section(self.prog.removeprefix("weft "))

@@ -105,7 +105,7 @@ def _after_exposure(app: App, entry: CatalogEntry) -> list[RuleVerdict]:
     """
     if not app.settings.ask_after_untrusted or not can_do_harm(entry.tool, entry.origin):
         return []
-    later = Allow(AFTER_STRANGERS, "asks in a conversation that has read what an untrusted server or the web brought")
+    later = Allow(AFTER_STRANGERS, "asks in a conversation that has read content of an untrusted server or the web")
     return [RuleVerdict(AFTER_STRANGERS, AFTER_STRANGERS, later)]
 
 
@@ -150,7 +150,7 @@ def _print(explanation: Explanation) -> None:
         print_table(("RULE", "VERDICT", "WHY"), rows, wrap=True)
         last = at
     if last in (APPROVAL, AFTER_STRANGERS, THE_TOOL):
-        print("\nno command or address in these arguments: no further rule looks at them")
+        print("\nno command or address in these arguments: no further rule applies to them")
 
 
 def _row(each: RuleVerdict) -> tuple[str, str, str]:

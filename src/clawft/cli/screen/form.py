@@ -74,7 +74,7 @@ def asked(field: FormField) -> str:
     """`age, a whole number, 1 to 120 [30]:`"""
     what = [field.name, WORDS.get(field.kind, "")]
     if not field.required and not field.has_default:
-        what.append("may be left out")
+        what.append("optional")
     default = f" [{_shown(field)}]" if field.has_default else ""
     return f"{', '.join(filter(None, what))}{default}:"
 
@@ -103,7 +103,7 @@ def _chosen(field: FormField, typed: str) -> object:
     for at, choice in enumerate(field.choices, 1):
         if typed in (str(at), choice.shown, str(choice.value)):
             return choice.value
-    raise WrongUsage(f"{typed!r} is none of these: type a number")
+    raise WrongUsage(f"{typed!r} is not one of these: type a number")
 
 
 def _within(field: FormField, value: object) -> object:

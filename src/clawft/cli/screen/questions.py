@@ -99,7 +99,7 @@ async def choose(values: Sequence[Any]) -> Any:
         for at, value in enumerate(values, 1):
             if answer in (str(at), _words(value)):
                 return value
-        tell(f"{safe(answer)!r} is none of these: type a number, or Enter alone for no")
+        tell(f"{safe(answer)!r} is not one of these: type a number, or Enter alone for no")
     return None
 
 

@@ -48,7 +48,7 @@ def run(options: Options) -> int:
         tell(f"the argument {name} looks like a secret, and other programs can read it; a variable (--env) is safer")
     for word in spec.args if options.cwd == HERE else ():
         if not os.path.isabs(word) and os.path.isfile(os.path.join(options.workspace, word)):
-            tell(f"{word} is looked for in each workspace: its whole path would be found from everywhere")
+            tell(f"{word} is looked for in each workspace; its absolute path would work from everywhere")
     tell(f"next: weft servers test {spec.name}")
     if not options.trust:
         tell(
@@ -86,7 +86,7 @@ def _check_usage(options: Options) -> None:
     """A URL or a command, and not both."""
     if options.url and "://" not in options.url and not options.command:
         raise WrongUsage(
-            f"servers add: {options.url!r} is no URL, and a command stands behind --",
+            f"servers add: {options.url!r} is not a URL, and the command must follow --",
             hint=_whole_url(options.url) or f"weft servers add {options.name} -- {options.url}",
         )
     if bool(options.url) == bool(options.command):
@@ -95,11 +95,9 @@ def _check_usage(options: Options) -> None:
         )
     is_program = bool(options.command) or options.url.startswith("stdio://")
     if options.header and is_program:
-        raise WrongUsage(
-            "servers add: --header is sent to a URL, and this is a program", hint="it gets variables: --env"
-        )
+        raise WrongUsage("servers add: --header is for a URL, and this is a program", hint="pass variables with --env")
     if options.env and not is_program:
-        raise WrongUsage("servers add: --env is for a program, and this is a URL", hint="it is sent headers: --header")
+        raise WrongUsage("servers add: --env is for a program, and this is a URL", hint="pass headers with --header")
 
 
 def _whole_url(text: str) -> str:
@@ -153,8 +151,8 @@ def _at(path: Path, command: str) -> str:
     if path.is_file() and os.access(path, os.X_OK):
         return str(path)
     if path.is_file():
-        raise WrongUsage(f"{path} may not be executed", hint=f"chmod +x {quoted(path)}, if it is a program")
-    what = "is a folder, and no program" if path.is_dir() else "does not exist"
+        raise WrongUsage(f"{path} is not executable", hint=f"chmod +x {quoted(path)}, if it is a program")
+    what = "is a folder, not a program" if path.is_dir() else "does not exist"
     raise WrongUsage(f"{path} {what}", hint=_instead_of(command))
 
 
@@ -162,8 +160,8 @@ def _instead_of(command: str) -> str:
     """A whole command line in quotes is a common slip."""
     program, _, rest = command.partition(" ")
     if rest and shutil.which(program):
-        return f"a program and its arguments are words of their own: -- {command}"
-    return "install it first, or give the whole path"
+        return f"write the program and its arguments as separate words: -- {command}"
+    return "install it first, or give its absolute path"
 
 
 def _pairs(option: str, texts: Sequence[str], between: str) -> dict[str, str]:

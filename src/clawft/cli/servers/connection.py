@@ -77,11 +77,11 @@ def _is_silent(pool: Pool, name: str) -> bool:
 def _gives_no_answer(spec: UpstreamSpec, words: str) -> NotConnected:
     why = f"{spec.name}: no answer within {ANSWER_SECONDS:g} s"
     if words:
-        return NotConnected(f"{why}; its last words: {words}", hint=hint_for(spec, words) or debugging(spec))
+        return NotConnected(f"{why}; its last lines: {words}", hint=hint_for(spec, words) or debugging(spec))
     if not spec.command:
         return NotConnected(why, hint=debugging(spec))
-    hint = "is it a server for stdin and stdout? If it was still fetching what it needs, try once more"
-    return NotConnected(f"{why}, and not a word from it: it runs, and says nothing", hint=hint)
+    hint = "check that it is a stdio server; if it was still downloading what it needs, try once more"
+    return NotConnected(f"{why}; it is running but has printed nothing", hint=hint)
 
 
 def debugging(spec: UpstreamSpec) -> str:

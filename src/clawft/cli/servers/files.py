@@ -20,7 +20,7 @@ def write(home: Path, spec: UpstreamSpec, *, force: bool = False) -> Path:
     """The file of one server. Never over an existing one unless told so, and then with a copy of the old."""
     path = servers_folder(home) / f"{spec.name}.toml"
     if path.exists() and not force:
-        raise WrongUsage(f"{path} is there already", hint="--force replaces it and keeps a .bak")
+        raise WrongUsage(f"{path} already exists", hint="--force replaces it and keeps a .bak")
     private_dir(path.parent)
     if path.exists():
         keep(path)

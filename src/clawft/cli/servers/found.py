@@ -22,7 +22,7 @@ def found_of(options: Options) -> FoundServer:
     if options.name in servers.refused:
         raise servers.refused[options.name].error
     if rows := served(options.name):
-        where = f"a weft that runs has {options.name} from {rows[0].origin}"
+        where = f"a running weft has {options.name} from {rows[0].origin}"
         raise WrongUsage(f"no file here names {options.name}; {where}", hint="change it there")
     raise no_server(options.name, [*servers.found, *servers.waiting])
 

@@ -115,7 +115,7 @@ def _print_notes(rows: Sequence[dict[str, Any]], options: Options) -> None:
     if options.dry_run:
         tell(f"{count} would be written to {servers_folder(home_folder())}")
     elif not count and any(row["action"] == "exists" for row in rows):
-        tell("nothing new: what is here already stays as it is; weft servers import --force replaces it")
+        tell("nothing new: existing servers are kept; weft servers import --force replaces them")
     elif not count:
         tell("nothing was written")
     else:

@@ -47,7 +47,7 @@ def learn(options: Options) -> int:
     """Run it watched, as `auto` would hold it; then as the proposal would."""
     spec = spec_to_start(options)
     if not spec.command:
-        raise WrongUsage(f"{spec.name} is an address: what runs there, runs elsewhere", hint="weft servers list")
+        raise WrongUsage(f"{spec.name} is an address, and --learn works with programs only", hint="weft servers list")
     calls = [_call_in(text) for text in options.call]
     proposal, starts = with_app(options, lambda app: _watch(app, spec, calls), servers=False)
     if options.json:
@@ -97,7 +97,7 @@ async def _proposal(app: App, spec: UpstreamSpec, calls: Calls) -> Proposal:
         if not wanted:
             raise _nothing_to_open(spec, proposal, failed)
         make_folders(proposal)
-        tell(f"{spec.name} did not start; once more, and it may write to {one_line(', '.join(wanted))}")
+        tell(f"{spec.name} did not start; trying once more with write access to {one_line(', '.join(wanted))}")
         open_to_it = (*open_to_it, *wanted)
     raise NotConnected(f"{spec.name} did not start in {MAX_RUNS} runs", hint=f"weft servers test {spec.name}")
 
@@ -168,8 +168,8 @@ def store(found: FoundServer, home: Path, table: SandboxTable) -> Path:
     """Into the user's own file of this server, with a copy of the old beside it."""
     if found.scope in (Scope.WORKSPACE, Scope.COMMAND_LINE):
         raise WrongUsage(
-            f"{found.spec.name} comes from {found.origin}, which we do not write to",
-            hint="paste the line above where the server is named",
+            f"{found.spec.name} comes from {found.origin}, which weft does not change",
+            hint="paste the line above into the entry of the server",
         )
     path = Path(found.origin.file)
     text = path.read_bytes().decode()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from clawft.error_words import nearest
 from clawft.errors import ServerNotFound
 
-NO_SERVERS = "no servers; `weft servers add NAME -- COMMAND…` adds one, `weft servers import` brings those you have"
+NO_SERVERS = "no servers; `weft servers add NAME -- COMMAND…` adds one, `weft servers import` imports those you have"
 
 
 def no_server(name: str, known: Iterable[str]) -> ServerNotFound:

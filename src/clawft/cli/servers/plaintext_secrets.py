@@ -18,7 +18,7 @@ def refuse_plaintext_secrets(server: str, *values: dict[str, str]) -> None:
         option = f"--env {name}=" if _VARIABLE.fullmatch(name) and name in values[0] else f"--header '{name}: "
         close = "'" if option.endswith(" ") else ""
         raise WrongUsage(
-            f"the value of {name} looks like a secret, and files of servers hold none",
+            f"the value of {name} looks like a secret, and server files must not contain any",
             hint=f"export {variable}=… and write {option}secret://env/{variable}{close}",
         )
 
@@ -27,13 +27,13 @@ def refuse_plaintext_address(server: str, url: str) -> None:
     for name, _ in query_in_clear(url):
         variable = variable_for(server, name)
         raise WrongUsage(
-            f"the value of {name} looks like a secret, and files of servers hold none",
+            f"the value of {name} looks like a secret, and server files must not contain any",
             hint=f"export {variable}=… and write '…{name}=${{secret://env/{variable}}}…'",
         )
     if has_password(url):
         variable = variable_for(server, "authorization")
         raise WrongUsage(
-            "the address holds a password, and files of servers hold none",
+            "the address contains a password, and server files must not contain any",
             hint=f"leave it out, and write --header 'Authorization: secret://env/{variable}'",
         )
 

@@ -14,5 +14,5 @@ def run(options: Options) -> int:
     if not served(name):
         found_of(options)
     ask_to_reconnect(home_folder(), name)
-    print(f"asked: every running weft connects {name} anew within a second")
+    print(f"requested: every running weft reconnects {name} within a second")
     return 0

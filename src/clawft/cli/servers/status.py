@@ -49,7 +49,7 @@ def _show_running(options: Options) -> int | None:
         time.sleep(REDRAW_SECONDS)
         wefts = _running_here(options)
         if not wefts:
-            tell("no weft serves here any more")
+            tell("no weft is running here any more")
             break
         sys.stdout.write(CLEAR)
         code = _print_running(wefts, options)
@@ -71,8 +71,8 @@ def _running_here(options: Options) -> Sequence[RunningWeft]:
 def _no_answer(silent: Sequence[int]) -> NotConnected:
     processes = " ".join(map(str, silent))
     return NotConnected(
-        f"the weft that serves here does not answer: process {processes}",
-        hint=f"kill -CONT {processes} lets go on what was stopped; --fresh starts the servers for a look",
+        f"the weft that runs here does not respond: process {processes}",
+        hint=f"kill -CONT {processes} resumes it if it was suspended; --fresh starts the servers to check them",
     )
 
 

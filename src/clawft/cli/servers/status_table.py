@@ -107,5 +107,5 @@ def print_one(row: ServerRow, options: Options) -> int:
         print_fields(shown)
         print_step(row.next, indent=max((len(name) for name, value in shown if value), default=0) + GAP)
         if lines := str(row.stderr or "").splitlines()[-SHOWN_STDERR_LINES:]:
-            print("", paint("its last words on stderr:", "dim"), *map(safe, lines), sep="\n")
+            print("", paint("its last lines on stderr:", "dim"), *map(safe, lines), sep="\n")
     return 0 if row.state in GOOD else 1

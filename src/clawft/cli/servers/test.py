@@ -12,7 +12,7 @@ def run(options: Options) -> int:
 
         return learn(options)
     if options.call or options.write:
-        raise WrongUsage("--call and --write belong to --learn", hint=f"weft tools call {options.name}__TOOL calls one")
+        raise WrongUsage("--call and --write need --learn", hint=f"weft tools call {options.name}__TOOL calls one")
     spec = spec_to_start(options)
     from clawft.cli.servers.trial import try_out  # brings the whole house, which a wrong name does without
 

@@ -26,7 +26,9 @@ def not_found(app: App, name: str) -> ToolNotFound:
     seen = app.gateway.tools.visible(app.caller)
     several = [entry.name for entry in seen if entry.tool.name == name]
     if len(several) > 1:
-        return ToolNotFound(f"several have a tool {name}", hint=f"say whose: {', '.join(several[:MAX_NAMED])}")
+        return ToolNotFound(
+            f"several servers have a tool {name}", hint=f"use the full name: {', '.join(several[:MAX_NAMED])}"
+        )
     near = nearest(name, [spelling for entry in seen for spelling in entry.names])
     return ToolNotFound(f"unknown tool: {name}", hint=f"did you mean {near}?" if near else "weft tools list")
 

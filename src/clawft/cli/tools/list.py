@@ -45,7 +45,9 @@ def _refuse_unknown(name: str, listed: list[CatalogEntry], app: App) -> None:
         raise ToolNotFound(f"tools of {name} are not listed, but found by a search", hint="--surface full lists them")
     if not (app.files.name_any and name in app.servers.wanted):
         near = nearest(name, {word for entry in seen for word in (_owner(entry), *entry.names)})
-        raise ToolNotFound(f"no tool is of {name}", hint=f"did you mean {near}?" if near else "weft tools list")
+        raise ToolNotFound(
+            f"no server, family or tool matches {name}", hint=f"did you mean {near}?" if near else "weft tools list"
+        )
 
 
 def _nothing(options: Options) -> str:

@@ -31,8 +31,8 @@ MAX_FILE_BYTES = 16 * 1024 * 1024
 MAX_SHOWN_BYTES = 256 * 1024
 """Size of an approved text that is kept to be compared later; of a longer one only the pin is kept."""
 
-ANEW = "move the file away, and approve anew what you use"
-FEWER = "weft approvals revoke SERVER, of one you do not need"
+ANEW = "move the file away and approve again what you use"
+FEWER = "revoke some that you do not need: weft approvals revoke SERVER"
 
 ANY_TOOL = "*"
 """The key for globs in the table of tools; no tool has this name."""
@@ -167,11 +167,11 @@ def read(path: Path) -> tuple[Approval, ...]:
     except FileNotFoundError:
         return ()
     except OSError as failed:
-        why = f"{path} cannot be read, so it approves nothing: {failed.strerror}"
+        why = f"{path} cannot be read, so its approvals are ignored: {failed.strerror}"
         raise InvalidConfig(why, hint=ANEW) from None
     if os.name == "posix" and (found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or found.st_uid not in (os.getuid(), 0)):
         raise InvalidConfig(
-            f"{path} can be changed by others, so it approves nothing", hint=f"chmod 600 {quoted(path)}"
+            f"{path} can be changed by others, so its approvals are ignored", hint=f"chmod 600 {quoted(path)}"
         )
     return parse(content, str(path))
 
@@ -182,14 +182,14 @@ def parse(content: bytes, where: str, hint: str = ANEW) -> tuple[Approval, ...]:
     try:
         document = msgspec.json.decode(content, type=_UnreadDocument)
         if document.version > VERSION:
-            raise InvalidConfig(f"{where} was written by a later weft", hint="pip install -U clawft")
+            raise InvalidConfig(f"{where} was written by a newer version of weft", hint="pip install -U clawft")
         if document.approvals is UNSET:
             raise msgspec.ValidationError("Object missing required field `approvals`")
         if len(document.approvals) > MAX_APPROVALS:
             raise InvalidConfig(f"{where} holds more than {MAX_APPROVALS} approvals", hint=hint)
         return tuple(_entry(number, raw) for number, raw in enumerate(document.approvals, 1))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
-        raise InvalidConfig(f"{where} holds no approvals: {wrong}", hint=hint) from None
+        raise InvalidConfig(f"{where} is not a valid file of approvals: {wrong}", hint=hint) from None
 
 
 def _entry(number: int, raw: Raw) -> Approval:

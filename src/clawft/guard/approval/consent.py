@@ -65,15 +65,15 @@ class ConsentSubject(Struct, frozen=True):
         """Why the person has to decide."""
         them = CALLED.get(self.tool.name)
         if them and self.differs:
-            return f"The {them} of {self.server} are not those you approved (weft approvals diff {self.server})."
+            return f"The {them} of {self.server} are not the ones you approved (weft approvals diff {self.server})."
         if them:
-            return f"The {them} of {self.server}, a server that is not trusted, were never used before."
+            return f"The {them} of {self.server}, a server that is not trusted, have not been used before."
         if self.differs:
             return (
-                f"The tool {self.name} of {self.server} is not the one you approved: changed is "
+                f"The tool {self.name} of {self.server} is not the one you approved; changed: "
                 f"{', '.join(self.differs)} (weft approvals diff {self.server})."
             )
-        return f"The tool {self.name} of {self.server}, a server that is not trusted, was never used before."
+        return f"The tool {self.name} of {self.server}, a server that is not trusted, has not been used before."
 
     @property
     def command(self) -> str:
@@ -100,7 +100,7 @@ def question(subject: ConsentSubject, arguments: str) -> Question:
                     "answer": {
                         "type": "string",
                         "title": "Allow it?",
-                        "description": "An approval holds until the tool says something else of itself.",
+                        "description": "An approval is valid until the definition of the tool changes.",
                         "enum": [ONCE, ALWAYS, subject.everything],
                     }
                 },
@@ -116,7 +116,7 @@ def _message(subject: ConsentSubject, arguments: str) -> str:
     said = [
         ("It says of them:" if beside else "It says of itself:", tool.description or ("" if beside else "(nothing)")),
         ("It also says:", more),
-        ("Its server says to every model:", subject.instructions),
+        ("Its server instructs every model:", subject.instructions),
         ("It would be asked for:" if beside else "It would be called with:", arguments),
     ]
     lines = [line for head, text in said if text for line in quoted(head, text)]
@@ -139,7 +139,7 @@ def said(subject: ConsentSubject, told: Mapping[str, Any]) -> str | Unanswered:
     """The option the person chose; empty for no."""
     answer = chosen(told, (ONCE, ALWAYS, subject.everything))
     is_known = answer or told.get("action") != "accept"
-    return answer if is_known else Unanswered("the client's answer is none of those that were offered")
+    return answer if is_known else Unanswered("the client's answer is not one of the offered choices")
 
 
 def refused(subject: ConsentSubject) -> str:

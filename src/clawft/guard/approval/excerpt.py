@@ -46,9 +46,9 @@ def _left_out(letters: int, around: str) -> Iterator[str]:
     found = [f"{one.rule} ({one.why}): {one.excerpt}" for one in scan_text(around)]
     scanned = "them" if len(around) <= MAX_SCANNED_CHARS else f"the first {MAX_SCANNED_CHARS}"
     if not found:
-        yield f"{letters} letters are left out here. A scan of {scanned} found nothing odd, which proves nothing."
+        yield f"{letters} characters are left out here. A scan of {scanned} found nothing odd, which proves nothing."
         return
-    yield f"{letters} letters are left out here. A scan of {scanned} found:"
+    yield f"{letters} characters are left out here. A scan of {scanned} found:"
     yield from _barred("\n".join(" ".join(one.split()) for one in found[:MAX_FINDINGS]))
     if len(found) > MAX_FINDINGS:
         yield f"and {len(found) - MAX_FINDINGS} more."

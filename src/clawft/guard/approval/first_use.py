@@ -133,7 +133,7 @@ class FirstUses:
         try:
             await asyncio.to_thread(lambda: self._book.add(*made()))
         except (ClawftError, OSError) as failed:
-            log.error("the approval cannot be kept: %s", failed)
+            log.error("the approval cannot be saved: %s", failed)
         self._book.look()
 
 

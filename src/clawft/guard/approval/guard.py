@@ -139,7 +139,7 @@ class ApprovalGuard(QuickGuard, DefinitionGuard, OfferGuard):
         if judged.standing is not ApprovalStanding.CHANGED:
             return ""
         self._withheld = True
-        return f"Withheld. {judged.subject.why} Its use asks the person; so does `{judged.subject.command}`."
+        return f"Withheld. {judged.subject.why} Calling it asks the person; so does `{judged.subject.command}`."
 
     def withholds(self, method: str, origin: Origin, caller: Caller) -> str:
         if not self.applies(RESOURCES_TOOL, origin):
@@ -151,7 +151,7 @@ class ApprovalGuard(QuickGuard, DefinitionGuard, OfferGuard):
     def verdict(self, tool: Tool, origin: Origin, caller: Caller) -> Verdict:
         """The verdict that a call would meet now, for `weft` commands: nobody is asked and nothing is stored."""
         if not origin.server:
-            return Allow(RULE, "our own tools are not asked about")
+            return Allow(RULE, "built-in tools need no approval")
         if not self.applies(tool, origin):
             return Allow(RULE, f"{origin.server} is trusted")
         self._book.look()

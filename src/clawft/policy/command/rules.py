@@ -255,7 +255,7 @@ def judge(command: str, allow: tuple[str, ...], deny: tuple[str, ...]) -> list[t
     try:
         found = programs(command.replace("\0", ""))  # as a shell does with a script it reads
     except TooComplex:
-        reason = "the command is nested or expanded too far to be judged"
+        reason = "the command is nested or expanded too far to be checked"
         return [(TOO_COMPLEX, Deny(TOO_COMPLEX, reason, "write it as several simple commands"))]
     looked = [(rule.name, _judge_one(rule, found, allow)) for rule in RULES]
     return [*looked, (CONFIGURED, _configured(command, found, deny))]

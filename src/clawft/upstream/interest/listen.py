@@ -137,7 +137,7 @@ class AgainPauses:
         return pause
 
 
-_NOT_TOLD = JsonRpcFailure(METHOD_NOT_FOUND, "the server does not tell of changes to this resource")
+_NOT_TOLD = JsonRpcFailure(METHOD_NOT_FOUND, "the server does not report changes of this resource")
 
 
 def _some(stream: asyncio.Task[bool] | None) -> tuple[asyncio.Task[bool], ...]:

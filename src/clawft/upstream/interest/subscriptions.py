@@ -60,4 +60,4 @@ class Subscriptions:
         return None
 
 
-_NO_SUBSCRIPTIONS = JsonRpcFailure(METHOD_NOT_FOUND, "the server does not tell of changes to its resources")
+_NO_SUBSCRIPTIONS = JsonRpcFailure(METHOD_NOT_FOUND, "the server does not report changes of its resources")

@@ -99,7 +99,7 @@ class SchemaCache:
             private_dir(self._folder)
             write_private(_path(self._folder, spec.name), msgspec.json.encode(answers), sync=False)
         except OSError as failed:  # a full disk costs the next start some time, and this one nothing
-            log.warning("the lists of %s cannot be kept: %s", spec.name, failed)
+            log.warning("the lists of %s cannot be stored: %s", spec.name, failed)
 
     def invalidate(self, name: str) -> None:
         """The list has changed: ask again next time, keep the old one for listing meanwhile."""

@@ -107,7 +107,7 @@ class ListReading(Generic[T]):
         """No more of it can be had now, and what was known of the rest stays. False where nothing of it was had."""
         if not self.heard:
             return False
-        self.rest = f"behind a page that cannot be had: {why}"
+        self.rest = f"after a page that could not be read: {why}"
         had = set(map(key_of, self.items))
         for item in self._before.values():
             if key_of(item) not in had and not self.is_full:
@@ -182,14 +182,14 @@ class ListReading(Generic[T]):
         for one in self._wrong:
             log.warning("%s: %s", self._server, one)
         if self._no_use > MAX_TOLD:
-            log.warning("%s: %d more entries of its list are no use", self._server, self._no_use - MAX_TOLD)
+            log.warning("%s: %d more entries of its list are unusable", self._server, self._no_use - MAX_TOLD)
         if self._too_large:
             template = "%s: %d of its %s are left out, with over %d bytes"
             log.warning(template, self._server, self._too_large, self._part, MAX_ITEM_BYTES)
         if self._too_far:
             log.warning("%s: %s are left out", self._server, self._far())
         if self.is_full:
-            template = "%s: no room for all its %s, the first %d are offered"
+            template = "%s: not enough room for all its %s; the first %d are offered"
             log.warning(template, self._server, self._part, len(self.items))
         if self.rest:
             log.warning("%s: its %s %s are left out", self._server, self._part, self.rest)

@@ -97,7 +97,7 @@ async def ask(session: Session, server: str, place: RoomPlace, before: ServerOff
     silent = ""
     for method, member, reading in readings.beside(peer):
         if silent:
-            reading.drop(f"not asked for, as there was no answer to {silent}")
+            reading.drop(f"not requested, because there was no answer to {silent}")
         elif not await _ask_for(session, method, member, reading):
             silent = method
     return readings.settle(peer.instructions[:MAX_INSTRUCTIONS_CHARS])

@@ -134,7 +134,7 @@ class Introduction:
         peer = read_initialize(answer.result)
         if peer.revision not in HANDSHAKE:
             raise ProtocolFailure(
-                f"the server speaks {peer.revision or 'no revision it names'}, we speak {', '.join(HANDSHAKE)}",
+                f"the server speaks {peer.revision or 'no revision that it names'}, we speak {', '.join(HANDSHAKE)}",
                 hint="a newer clawft, or another version of the server, may know a common one",
             )
         self._link.settled(peer.revision)
@@ -149,5 +149,6 @@ def about_us(version: str, capabilities: Mapping[str, Any]) -> dict[str, Any]:
 
 def _speaks_none(doubt: str) -> NoReturn:
     raise ProtocolFailure(
-        doubt or f"the server does not speak {STATELESS[-1]}", hint='its era is pinned; leave out era = "stateless"'
+        doubt or f"the server does not speak {STATELESS[-1]}",
+        hint='its era is fixed in its entry; leave out era = "stateless"',
     )

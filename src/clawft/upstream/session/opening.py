@@ -84,7 +84,7 @@ def _last_words(session: Session) -> str:
     """A program that does not answer may have told why on stderr, or have written it where messages belong."""
     child = session.link.child
     words = child.last_words() if child is not None else ""
-    return f"; its last words: {words}" if words else ""
+    return f"; its last lines: {words}" if words else ""
 
 
 def _wrongs(session: Session) -> str:

@@ -41,7 +41,7 @@ async def read_pages(method: str, member: str, ask: AskPage, take: TakePage) -> 
         if count > MAX_ITEMS:
             return f"after the first {MAX_ITEMS} ({count - MAX_ITEMS}{' and more' if cursor else ''})"
         if cursor is None:
-            return "" if page.cursor_is_text else "behind a cursor that is no text"
+            return "" if page.cursor_is_text else "after a cursor that is not a text"
         if why := _no_way_on(cursor, size, seen):
             return why
         seen.add(cursor)
@@ -54,7 +54,7 @@ def _no_way_on(cursor: str, size: int, seen: set[str]) -> str:
     if size > MAX_LIST_BYTES:
         return f"after the first {MAX_LIST_BYTES} bytes"
     if cursor in seen:
-        return "behind a cursor that leads back to a page we have seen"
+        return "after a cursor that leads back to an earlier page"
     if len(cursor) > MAX_CURSOR_CHARS:
-        return f"behind a cursor of more than {MAX_CURSOR_CHARS} characters"
+        return f"after a cursor of more than {MAX_CURSOR_CHARS} characters"
     return ""

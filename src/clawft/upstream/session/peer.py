@@ -94,7 +94,7 @@ def read_wanted(result: bytes) -> UnfinishedResult | None:
     if len(result) > MAX_QUESTION_BYTES:
         raise ProtocolFailure(f"the server asks with {len(result)} bytes; {MAX_QUESTION_BYTES} at most")
     if not wanted.input_requests and wanted.request_state is UNSET:  # the very same request would be sent again
-        raise ProtocolFailure("the server waits for input, but does not say for what")
+        raise ProtocolFailure("the server requires input but does not say which")
     return wanted
 
 
@@ -103,7 +103,7 @@ def read_asked(result: bytes) -> UnfinishedResult:
     try:
         return _wanted.decode(result)
     except msgspec.DecodeError as wrong:
-        raise ProtocolFailure(f"the server asks something that cannot be read: {wrong}") from None
+        raise ProtocolFailure(f"the server asks a question that cannot be read: {wrong}") from None
 
 
 class Page(Struct, frozen=True):
@@ -144,7 +144,7 @@ def _with_fewer(method: str, result: bytes) -> bytes:
 
     fewer = salvaged(result)
     if fewer is None:
-        raise ProtocolFailure(f"the answer to {method} has more parts than anybody reads")
+        raise ProtocolFailure(f"the answer to {method} has too many parts")
     return fewer
 
 

@@ -304,7 +304,7 @@ class Session:
         self._asked += 1
         if self._asked == 1:
             log.warning(
-                "%s asks for %s, which no server of its era may: it gets no answer", self._name, request.method[:100]
+                "%s asks for %s, which servers of its era may not send; it is ignored", self._name, request.method[:100]
             )
 
     def _lost(self, error: LinkError) -> None:
