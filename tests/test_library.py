@@ -174,7 +174,7 @@ async def test_a_provider_that_gives_no_result_is_named(answer: Any, kind: str, 
         told = await gateway.call_tool("x")
     assert (told.is_error, told.content[0]["text"]) == (
         True,
-        f"the provider loose gave {kind}, and no CallToolResult",
+        f"the provider loose gave {kind}, not a CallToolResult",
     )
 
 
@@ -186,7 +186,7 @@ async def test_a_function_is_no_provider_and_told_how_it_is_offered(tmp_path: Pa
         """Say it."""
         return "hello"
 
-    with pytest.raises(TypeError, match=r"hello is no provider: Gateway\(hello\), or register\(FunctionProvider"):
+    with pytest.raises(TypeError, match=r"hello is not a provider: Gateway\(hello\), or register\(FunctionProvider"):
         Gateway(workspace=tmp_path).register(cast("Any", hello))
 
 

@@ -35,9 +35,9 @@
     │   ├── SpawnFailed
     │   ├── ProcessExited
     │   ├── RequestTimeout
-    │   ├── NeedsAuth             the server wants a login
+    │   ├── NeedsAuth             the server needs a login
     │   ├── LinkRefused           an HTTP status instead of an answer
-    │   ├── SessionLost           the server has forgotten our session
+    │   ├── SessionLost           the server does not know our session any more
     │   └── JsonRpcFailure        the server answered with an error
     ├── LoginFailed               an authorization server said no, or cannot be trusted
     ├── ServerNotFound, NotConnected

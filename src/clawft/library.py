@@ -77,7 +77,7 @@ class Gateway:
         if not isinstance(provider, Provider):  # pyright: ignore[reportUnnecessaryIsInstance] - not all check types
             name = getattr(provider, "__name__", repr(provider))
             how = f"Gateway({name}), or register(FunctionProvider('namespace', [{name}], …))"
-            raise TypeError(f"{name} is no provider: {how}")
+            raise TypeError(f"{name} is not a provider: {how}")
         server = getattr(provider, "server", "")
         if server and self._app.settings.builtin and (wrong := refuse_server(server)):
             raise InvalidConfig(wrong, hint=f"give its UpstreamSpec another name than {server!r}")
@@ -196,13 +196,13 @@ def _refuse_inside_a_loop(instead: str) -> None:
         asyncio.get_running_loop()
     except RuntimeError:
         return
-    raise RuntimeError(f"a loop runs here already, and this would begin another; {instead} serves in it")
+    raise RuntimeError(f"an event loop is already running here; {instead} works in it")
 
 
 def _folder(workspace: Path | str) -> Path:
     found = Path(workspace).resolve()
     if not found.is_dir():
-        raise InvalidConfig(f"the workspace is not a folder: {found}", hint="make it, or give another workspace=…")
+        raise InvalidConfig(f"the workspace is not a folder: {found}", hint="create it, or give another workspace=…")
     return found
 
 

@@ -257,7 +257,7 @@ async def test_without_a_person_the_server_says_what_to_do(tmp_path: Path) -> No
         assert "in the name of people who come with a token of https://login.example" in row["error"]
         code, said = await weft_says(home, "servers", "test", "ledger")
         assert code == 1
-        assert "in the name of people" in said
+        assert "on behalf of people" in said
         async with mcp_server(tmp_path) as pipe:
             await pipe.open()
             told = text_of(await pipe.ask("tools/call", {"name": "ledger__whoami", "arguments": {}}))

@@ -69,7 +69,7 @@ async def test_an_address_cannot_say_for_us_what_we_say() -> None:
 @requirement("OAUTH-09")
 async def test_without_a_place_to_log_in_nothing_is_begun() -> None:
     store = MemoryStore()
-    with pytest.raises(LoginFailed, match="names no place"):
+    with pytest.raises(LoginFailed, match="names no authorization endpoint"):
         await begin(
             store, msgspec.structs.replace(FLOW, server=AuthServer(token_endpoint="https://login.example/token"))
         )

@@ -42,7 +42,7 @@ async def test_codes_that_nobody_types_have_a_bound(vault: Vault, monkeypatch: p
         waiting = [each[1] for each in begun if not isinstance(each, BaseException)]
         refused = [str(each) for each in begun if isinstance(each, LoginFailed)]
         assert (len(waiting), len(refused)) == (3, 2)
-        assert "3 codes wait to be typed already" in refused[0]
+        assert "3 device codes are already waiting to be entered" in refused[0]
         await ended(waiting.pop())
         waiting.append((await here.begin_device(vault, flow_to(rogue)))[1])
         for task in waiting:
@@ -57,7 +57,7 @@ async def test_one_person_does_not_take_the_codes_of_all_others(
     async with rogue_issuer({"/device": DEVICE, "/token": pending}) as rogue:
         greedy = [(await here.begin_device(vault, flow_to(rogue)))[1] for _ in range(4)]
         modest = [(await here.begin_device(other, flow_to(rogue)))[1] for _ in range(2)]
-        with pytest.raises(LoginFailed, match="4 codes wait"):  # as many as the other has
+        with pytest.raises(LoginFailed, match="4 device codes are"):  # as many as the other has
             await here.begin_device(other, flow_to(rogue))
         for task in greedy[:2]:
             with pytest.raises(LoginFailed, match="gave way to logins of others"):
@@ -89,7 +89,7 @@ async def test_a_login_that_cannot_begin_leaves_no_listener(vault: Vault) -> Non
         addresses.append(address)
         return LoginFlow("mine", AuthServer(), OAuthClient("me"), address)
 
-    with pytest.raises(LoginFailed, match="names no place"):
+    with pytest.raises(LoginFailed, match="names no authorization endpoint"):
         await here.begin_in_browser(MemoryStore(), vault, nowhere)
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", urlsplit(addresses[0]).port)

@@ -202,7 +202,7 @@ async def test_an_answer_that_comes_when_nobody_waits_any_more_is_kept(
         renewal = Renewal(vault)
         monkeypatch.setattr(renewal_module, "CALL_SECONDS", 0.5)
         for _ in range(2):
-            with pytest.raises(NotReached, match=r"mine: renewing the login takes more than 0\.5 s .*it goes on"):
+            with pytest.raises(NotReached, match=r"mine: renewing the login takes more than 0\.5 s .*it continues"):
                 await renewal.renew("mine", old)
         monkeypatch.undo()
         held.hold = ""

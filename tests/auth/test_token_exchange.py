@@ -108,8 +108,8 @@ async def test_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ({"issued_token_type": "urn:ietf:params:oauth:token-type:saml2"}, "something else than an access token"),
-        ({"token_type": "N_A"}, "something else than an access token"),
+        ({"issued_token_type": "urn:ietf:params:oauth:token-type:saml2"}, "something other than an access token"),
+        ({"token_type": "N_A"}, "not an access token for a Bearer header"),
         ({"access_token": TOKEN}, "gave the same token back"),
         ({"access_token": ""}, "gave no token"),
         ({"access_token": 7}, "gave no token"),
@@ -141,7 +141,7 @@ async def test_a_refusal_keeps_its_reason_and_never_repeats_the_token(word: str)
     [
         ({"issuer": "https://elsewhere.example"}, "that of another issuer"),
         ({"token_endpoint": "http://login.example/token"}, "plain http"),
-        ({"token_endpoint": "ftp://login.example/token"}, "no https address"),
+        ({"token_endpoint": "ftp://login.example/token"}, "not an https address"),
         ({"token_endpoint": ""}, "names no token endpoint"),
         ({"token_endpoint": "https://user@login.example/token"}, "no user name"),
     ],
@@ -289,7 +289,7 @@ def test_tokens_are_forgotten_when_they_expire_and_when_there_are_too_many() -> 
 async def test_an_expired_token_is_not_exchanged() -> None:
     async with issuer() as server:
         proof = server.proofs.keep(person(until=int(time.time()) - 1), TOKEN)
-        with pytest.raises(LoginFailed, match="not at hand any more") as refused:
+        with pytest.raises(LoginFailed, match="no longer available") as refused:
             await server.exchanger.exchange("crm", ExchangeTerms("weft"), proof)
         assert not isinstance(refused.value, TokenRefused)
         assert server.asked == []

@@ -52,7 +52,7 @@ def test_a_token_that_no_header_can_carry_is_none(token: str, kind: str) -> None
 @requirement("OAUTH-02")
 @pytest.mark.parametrize("kind", ["mac", "DPoP", "N_A", "Basic"])
 def test_a_kind_of_token_that_is_not_understood_is_not_used(kind: str) -> None:
-    with pytest.raises(LoginFailed, match=f"Bearer header was given: {kind}"):
+    with pytest.raises(LoginFailed, match=f"for a Bearer header: {kind}"):
         read_token({"access_token": "a", "token_type": kind}, (), "x", 0)
     for known in ("Bearer", "bearer", "BEARER", "", None, 5):
         assert read_token({"access_token": "a", "token_type": known}, (), "x", 0).authorization == "Bearer a"

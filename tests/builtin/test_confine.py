@@ -114,7 +114,7 @@ def test_resolve_gives_the_real_path(workspace: Path) -> None:
 
 def test_a_pipe_is_refused_and_does_not_block(workspace: Path) -> None:
     os.mkfifo(workspace / "pipe")
-    with pytest.raises(ExecutionFailed, match="this is no regular file: 'pipe'"):
+    with pytest.raises(ExecutionFailed, match="this is not a regular file: 'pipe'"):
         read(workspace, "pipe")
 
 

@@ -83,7 +83,7 @@ def test_serving_on_stdio_imports_nothing_of_http_and_no_other_command(environme
 
 @requirement("QUAL-16")
 def test_serving_over_http_imports_nothing_of_logins(environment: dict[str, str]) -> None:
-    """Most gateways know one token, and no server that wants a login."""
+    """Most gateways know one token, and no server that needs a login."""
     code = "import sys, clawft.app, clawft.app.access, clawft.gateway.http.app; print('clawft.auth' in sys.modules)"
     told = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=True

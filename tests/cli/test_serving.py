@@ -126,7 +126,7 @@ def test_every_spelling_of_loopback_answers_to_this_machine_alone(
     refused = access.check_place({b"host": b"rebound.example"})
     assert refused is not None
     assert refused.status == 421
-    assert "a proxy in front of it has to send a Host that it knows, like localhost" in refused.message
+    assert "a proxy in front of it must send a Host that the gateway knows, such as localhost" in refused.message
 
 
 @requirement("SHELL-16")

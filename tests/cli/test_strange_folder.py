@@ -129,7 +129,7 @@ def test_a_relative_home_does_not_make_the_files_of_a_folder_the_users_own(run: 
     (ours / "planted.toml").write_text('command = "/bin/cat"\n')
     told = run("servers", "list", CLAWFT_HOME="", HOME="h")
     assert (told.code, told.out) == (2, "")
-    assert "HOME is no absolute path" in told.err
+    assert "HOME is not an absolute path" in told.err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="names of files have no such letters there")

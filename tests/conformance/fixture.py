@@ -81,7 +81,9 @@ class ConformanceProvider(FunctionProvider):
             return await _prompt_with_context(call)
         filled = listings.fill(call.tool.name, _arguments.decode(call.arguments))
         if filled is None:
-            raise ToolNotFound(f"unknown prompt: {call.tool.name}", hint="prompts/list names the prompts there are")
+            raise ToolNotFound(
+                f"unknown prompt: {call.tool.name}", hint="call prompts/list to see the available prompts"
+            )
         return filled
 
     async def complete(self, ref: Mapping[str, Any], argument: str, value: str) -> Sequence[str]:

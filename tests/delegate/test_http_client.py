@@ -109,7 +109,10 @@ async def test_a_packed_answer_is_not_unpacked(make: Make) -> None:
     bomb = gzip.compress(b"data: " + b"a" * 10_000_000)
     async with saying(lambda: [PACKED, bomb]) as (url, sent):
         outcome = await looped(make(url), Listener())
-    assert (outcome.state, outcome.reason) == (RunEnd.FAILED, "the answer is packed although we ask for plain ones")
+    assert (outcome.state, outcome.reason) == (
+        RunEnd.FAILED,
+        "the response is compressed although uncompressed ones were requested",
+    )
     assert outcome.hint
     assert len(sent) == 1
 
@@ -122,7 +125,7 @@ async def test_nothing_follows_to_another_address(make: Make) -> None:
             outcome = await looped(make(url), Listener())
     assert outcome.state is RunEnd.FAILED
     assert "307" in outcome.reason
-    assert "the key is not taken there" in outcome.hint
+    assert "the key is not sent there" in outcome.hint
     assert taken == []
 
 
@@ -177,7 +180,7 @@ async def test_a_call_that_is_none_is_a_failure_like_any_other(
     async with saying(messages(block)) as (url, _):
         outcome = await looped(MAKERS["claude"](url), Listener())
     assert outcome.state is RunEnd.FAILED
-    assert outcome.reason.startswith("the model asks for a call that is none: Expected")
+    assert outcome.reason.startswith("the model sent an invalid call: Expected")
 
 
 @requirement("AGENT-04", "DELEG-14")
@@ -349,8 +352,8 @@ async def test_what_is_no_answer_of_this_api_is_called_so(
     async with saying(lambda: [STREAM, answer]) as (url, _):
         outcome = await looped(make(url), Listener())
     assert outcome.state is RunEnd.FAILED
-    assert "the answer is none of this API" in outcome.reason
-    assert outcome.hint == "is the address right? It must lead to a server of this API"
+    assert "the response does not match this API" in outcome.reason
+    assert outcome.hint == "check the address; it must lead to a server with this API"
 
 
 @requirement("DELEG-16")

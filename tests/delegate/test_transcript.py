@@ -60,7 +60,7 @@ def test_what_was_kept_comes_back(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="a lock would keep its own reader out there")
 def test_two_runs_do_not_go_on_with_one(tmp_path: Path) -> None:
     first = kept(tmp_path)
-    with pytest.raises(Busy, match=f"another weft is at work on the task {first.id}"):
+    with pytest.raises(Busy, match=f"another weft is working on the task {first.id}"):
         Transcript(first.file)
     first.close()
     again = Transcript(first.file)

@@ -99,7 +99,7 @@ async def test_an_answer_that_cannot_be_read_ends_the_question_and_no_request_of
         assert (await caller.message(lambda m: "error" in m))["id"] is None
         failed = await caller.answer(id)
         assert failed["result"]["isError"]
-        assert "the client's answer is no message" in texts(failed)[0]
+        assert "the client's answer is not a message" in texts(failed)[0]
 
 
 @requirement("SHELL-08")

@@ -56,7 +56,7 @@ class Leaving:
 
     async def send(self, message: dict[str, object]) -> None:
         if message.get("body"):
-            raise ConnectionResetError("the client has gone")
+            raise ConnectionResetError("the client has disconnected")
 
 
 @requirement("QUAL-12")

@@ -50,7 +50,7 @@ async def test_it_can_fail_fall_silent_ask_and_be_gone() -> None:
         await asyncio.Event().wait()
         return {}
 
-    link = MemoryLink({"login": NeedsAuth("wants a login"), "slow": never})
+    link = MemoryLink({"login": NeedsAuth("needs a login"), "slow": never})
     heard, lost = await opened(link)
     with pytest.raises(NeedsAuth):
         await link.request(OutgoingRequest("login"))

@@ -327,7 +327,7 @@ async def test_lines_that_are_no_messages_are_skipped_up_to_a_bound(monkeypatch:
     monkeypatch.setattr(stream, "MAX_BAD_LINES", 50)
     noise = "import sys\nfor _ in range(100): print('noise')\nsys.stdout.flush()\nimport time; time.sleep(60)"
     async with opened(Launch(sys.executable, ("-c", noise))) as (_, listener):
-        told = "was stopped: it wrote 50 lines to stdout that are no messages, the last 'noise'"
+        told = "was stopped: it wrote 50 lines to stdout that are not messages, the last 'noise'"
         assert str(await listener.lost).endswith(told), "it was us who ended it, and why"
 
 
@@ -381,7 +381,7 @@ sys.stdin.read()
 async def test_an_answer_in_a_batch_that_may_not_be_one_fails_at_once() -> None:
     async with opened(Launch(sys.executable, ("-c", BATCH))) as (link, _):
         link.settled("2025-11-25")
-        with pytest.raises(ProtocolFailure, match="the answer is no message"):
+        with pytest.raises(ProtocolFailure, match="the answer is not a message"):
             await link.request(OutgoingRequest("tools/call"), Deadline("call", PATIENCE_S))
 
 
@@ -401,7 +401,7 @@ async def test_a_link_that_is_closed_under_a_call_says_whose_it_is() -> None:
         running = asyncio.ensure_future(link.request(call("wait", seconds=60)))
         await asyncio.sleep(0)
         await link.close()
-        with pytest.raises(LinkClosed, match="the link to crm was closed: it is stopped, or started anew"):
+        with pytest.raises(LinkClosed, match="the link to crm was closed because it is being stopped or restarted"):
             await running
 
 

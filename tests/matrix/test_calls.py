@@ -89,7 +89,7 @@ async def test_what_fails_is_told_as_the_server_tells_it(cell: Cell, houses: Hou
 
 
 @requirement("RES-13")
-@cells("structure that is no object", servers=["stateless"])
+@cells("structure that is not an object", servers=["stateless"])
 async def test_structure_of_the_stateless_era(cell: Cell, houses: Houses, tmp_path: Path) -> None:
     async with connected(cell, houses, tmp_path) as agent:
         listed = {tool["name"]: tool for tool in (await agent.result("tools/list"))["tools"]}

@@ -332,8 +332,8 @@ class Callee:
 @pytest.mark.parametrize(
     ("made", "told"),
     [
-        (yields, "tool yields: it yields, and a call has one result; return a list"),
-        (Unmade.method, r"tool method: 'self' is nothing that callers have; .* tool\(thing.method\)"),
+        (yields, "tool yields: it yields, but a call has one result; return a list"),
+        (Unmade.method, r"tool method: 'self' cannot be given by callers; .* tool\(thing.method\)"),
         (twice, "tool twice: parameter 'b' is a second ToolContext; leave it out"),
         (Callee(), r"an object Callee cannot be a tool; give a function, or a method of an object"),
         (Callee, r"the class Callee cannot be a tool"),

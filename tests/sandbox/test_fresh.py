@@ -115,4 +115,4 @@ def test_with_nothing_a_server_runs_and_the_line_says_so_but_one_that_requires_i
     assert found["sandbox"].endswith("and the kernel has no Landlock)")
     refused = status(tmp_path, machine, "require", before)
     assert refused["state"] != "connected"
-    assert "its sandbox is required and cannot be had: bubblewrap is not installed" in refused["error"], refused
+    assert "its required sandbox is not available: bubblewrap is not installed" in refused["error"], refused

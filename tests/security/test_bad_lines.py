@@ -82,7 +82,7 @@ SILENT: dict[str, bytes] = {
     "an answer nobody asked for": b'{"jsonrpc":"2.0","id":77,"result":{}}\n',
     "an error nobody asked for": b'{"jsonrpc":"2.0","id":"x","error":{"code":-1,"message":"no"}}\n',
     "an answer to null": b'{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}\n',
-    "an answer that is no object": b'{"jsonrpc":"2.0","id":1,"result":[1]}\n',
+    "an answer that is not an object": b'{"jsonrpc":"2.0","id":1,"result":[1]}\n',
     "cancelled, of nothing": cancelled(4711),
     "cancelled, without params": notification("notifications/cancelled"),
     "cancelled, with a null id": notification("notifications/cancelled", {"requestId": None}),

@@ -116,7 +116,7 @@ async def test_a_place_that_is_not_its_own_gets_nothing(tmp_path: Path, case: st
     async with old_site(vice, PLACES[case]) as site, siege(tmp_path, {"url": site.url}) as besieged:
         await besieged.honest_answers(5)
         assert not any(name.startswith("hostile__") for name in await besieged.tools())
-        while "another place" not in besieged.pipe.stderr():
+        while "another origin" not in besieged.pipe.stderr():
             await besieged.honest_answers(1)
 
 

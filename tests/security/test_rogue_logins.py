@@ -61,7 +61,7 @@ REFUSED: dict[str, tuple[Answers, str]] = {
         "private",
     ),
     "this machine as a number": (lambda site: {"/mcp": wants_login("https://2130706433/x")}, "loopback"),
-    "metadata that is no address": (lambda site: {"/mcp": wants_login("http://[/")}, "no address"),
+    "metadata that is not an address": (lambda site: {"/mcp": wants_login("http://[/")}, "not an address"),
     "metadata elsewhere": (
         lambda site: {"/resource": framed(b"", "Location: http://169.254.169.254/", status="302 x")},
         "redirects",
@@ -71,7 +71,7 @@ REFUSED: dict[str, tuple[Answers, str]] = {
         lambda site: {"/resource": b"HTTP/1.1 100 Continue\r\n\r\n" * 10_000},
         "more than 64 answers",
     ),
-    "a resource that is no address": (
+    "a resource that is not an address": (
         lambda site: {"/resource": resource(site, resource="http://[")},
         "another resource",
     ),
@@ -82,7 +82,7 @@ REFUSED: dict[str, tuple[Answers, str]] = {
     "another issuer": (lambda site: {"/issuer": issuer(site, issuer=f"http://[{EVIL}")}, "another issuer"),
     "a script to visit": (
         lambda site: {"/issuer": issuer(site, authorization_endpoint="javascript:alert(1)")},
-        "no https address",
+        "not an https address",
     ),
     "an address for a shell": (
         lambda site: {"/issuer": issuer(site, authorization_endpoint=f"{site}/a --remote `id`")},
@@ -94,7 +94,7 @@ REFUSED: dict[str, tuple[Answers, str]] = {
     ),
     "nowhere to visit": (
         lambda site: {"/issuer": issuer(site, authorization_endpoint=5), "/register": answer({"client_id": "me"})},
-        "names no place where a person could log in",
+        "names no authorization endpoint",
     ),
     "metadata without a bottom": (
         lambda site: {"/issuer": framed(b'{"a":' * 40_000)},
@@ -102,15 +102,15 @@ REFUSED: dict[str, tuple[Answers, str]] = {
     ),
     "an id with a header in it": (
         lambda site: {"/register": answer({"client_id": "me\r\nX: y"})},
-        "an id or a secret that no client has",
+        "an invalid client id or secret",
     ),
     "an id without end": (
         lambda site: {"/register": answer({"client_id": "me" * 50_000})},
-        "an id or a secret that no client has",
+        "an invalid client id or secret",
     ),
     "a secret with controls": (
         lambda site: {"/register": answer({"client_id": "me", "client_secret": f"s{EVIL}"})},
-        "an id or a secret that no client has",
+        "an invalid client id or secret",
     ),
     "an address for a terminal": (
         lambda site: {"/issuer": issuer(site, authorization_endpoint=f"{site}/{EVIL}")},
@@ -121,7 +121,7 @@ REFUSED: dict[str, tuple[Answers, str]] = {
 
 @asynccontextmanager
 async def rogue(answers: Answers) -> AsyncGenerator[str]:
-    """A server that wants a login, and its own authorization server."""
+    """A server that needs a login, and its own authorization server."""
     said: dict[str, bytes] = {}
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

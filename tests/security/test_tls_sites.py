@@ -53,7 +53,7 @@ class Rude:
 EXPECTED = {
     "expired": ("certificate has expired", "clock of this machine"),
     "early": ("certificate is not yet valid", "clock of this machine"),
-    "elsewhere": ("is not valid for '127.0.0.1'", "the name that the certificate is for"),
+    "elsewhere": ("is not valid for '127.0.0.1'", "the name in the certificate"),
     "selfmade": ("self-signed certificate", "SSL_CERT_FILE"),
     "stranger": ("unable to get local issuer certificate", "SSL_CERT_FILE"),
     "weak": ("key too weak", "a longer key"),

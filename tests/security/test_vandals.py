@@ -151,7 +151,7 @@ def test_nor_by_what_a_command_tells_of_it(tmp_path: Path) -> None:
 async def test_a_line_that_is_no_message_is_told_by_the_name_of_its_server(tmp_path: Path) -> None:
     async with siege(tmp_path, vandal("litter")) as besieged:
         await besieged.until_listed("hostile__poke")
-        assert "weft: hostile wrote a line that is no message" in besieged.pipe.stderr()
+        assert "weft: hostile wrote a line that is not a message" in besieged.pipe.stderr()
 
 
 # ── what a person is asked ───────────────────────────────────────────────────────────────────────────────────────────

@@ -95,7 +95,7 @@ COMMANDS = [
     ("sys.stdout.write('\\x1b[31m' + CANARY)", "control character U+001B"),
     ("while True: sys.stdout.write(CANARY * 1000)", "more than 65536"),
     pytest.param(
-        "print(CANARY); sys.stdout.flush(); time.sleep(1000)", "it was not done within 1 s", marks=pytest.mark.slow
+        "print(CANARY); sys.stdout.flush(); time.sleep(1000)", "it did not end within 1 s", marks=pytest.mark.slow
     ),
     pytest.param(
         "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)']); print(CANARY)",

@@ -198,7 +198,7 @@ async def test_a_server_that_wanted_a_login_is_asked_again_with_the_next_call_if
     passing: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that refused the login we have is not: each try would be one more with a wrong key."""
-    wants: dict[str, Scripted] = {"server/discover": NeedsAuth("wants a login", passing=passing)}
+    wants: dict[str, Scripted] = {"server/discover": NeedsAuth("needs a login", passing=passing)}
     async with pool(tmp_path, ways := Tables({"a": wants})) as mine:
         await mine.connect(table("a", url=ADDRESS))
         assert state(mine, "a") is ServerState.NEEDS_AUTH
@@ -208,7 +208,7 @@ async def test_a_server_that_wanted_a_login_is_asked_again_with_the_next_call_if
         monkeypatch.setattr(backoff, "AGAIN_SECONDS", 0.0)
         seen: list[ServerState] = []
         mine.news.state_changed.listen(lambda one: seen.append(one.state))
-        with pytest.raises(NotConnected, match="wants a login"):
+        with pytest.raises(NotConnected, match="needs a login"):
             await mine.get("a")
         assert (len(ways.links["a"]), seen) == (1 + passing, []), "and an offer to log in is not made anew"
         ways.tables["a"] = answers("one")
@@ -222,7 +222,7 @@ async def test_a_server_that_wanted_a_login_and_then_cannot_be_reached_is_lost_l
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backoff, "AGAIN_SECONDS", 0.0)
-    wants: dict[str, Scripted] = {"server/discover": NeedsAuth("wants a login", passing=True)}
+    wants: dict[str, Scripted] = {"server/discover": NeedsAuth("needs a login", passing=True)}
     async with pool(tmp_path, ways := Tables({"a": wants})) as mine:
         await mine.connect(table("a", url=ADDRESS))
         ways.tables["a"] = DOWN

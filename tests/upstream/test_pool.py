@@ -366,10 +366,10 @@ async def test_a_server_that_crashes_in_a_loop_is_given_up_with_its_reason_until
 
 @requirement("LINK-16", "POOL-14")
 async def test_a_login_is_needed_and_then_not_tried_again(tmp_path: Path) -> None:
-    ways = Tables({"a": {"server/discover": NeedsAuth("wants a login")}})
+    ways = Tables({"a": {"server/discover": NeedsAuth("needs a login")}})
     async with pool(tmp_path, ways) as mine:
         done = await mine.connect(table("a"))
-        assert (state(mine, "a"), done.errors) == (ServerState.NEEDS_AUTH, {"a": "wants a login"})
+        assert (state(mine, "a"), done.errors) == (ServerState.NEEDS_AUTH, {"a": "needs a login"})
         assert len(ways.links["a"]) == 1
 
 

@@ -78,7 +78,7 @@ def test_what_is_told_does_not_hold_the_request() -> None:
 
 RUNGS: list[tuple[str, type[ClawftError], Request, dict[bytes, bytes]]] = [
     ("no _meta, and every header wrong", BadParams, request(), {}),
-    ("_meta is no object", BadParams, request([]), {}),
+    ("_meta is not an object", BadParams, request([]), {}),
     ("no version, headers missing", BadParams, request({CAPABILITIES: {}}), {}),
     ("no capabilities, version unknown", BadParams, request({VERSION: "1999-01-01"}), {}),
     ("header missing, version unknown", HeaderMismatch, request({**GOOD_META, VERSION: "1999-01-01"}), {}),

@@ -75,7 +75,7 @@ class Upstreams:
     # ── what guards, delegates and the person have to know ───────────────────────────────────────────────────────────
 
     async def up(self, server: str, caller: Caller) -> None:
-        """Return when the server is connected, or wants a login, which it asks for when it is called."""
+        """Return when the server is connected, or needs a login, which it asks for when it is called."""
         upstream = self._as_had_by(caller, server)
         try:
             await upstream.connected(min(upstream.spec.timeout_ms / 1000, CONNECT_SECONDS))

@@ -1,4 +1,4 @@
-"""Reads the challenge of a server that wants a login: the `WWW-Authenticate` header. Pure."""
+"""Reads the challenge of a server that needs a login: the `WWW-Authenticate` header. Pure."""
 
 from __future__ import annotations
 

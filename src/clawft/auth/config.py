@@ -67,7 +67,7 @@ def build_config(
     }
     for name, place in places.items():
         if not place:
-            raise InvalidArguments(f"{name} is missing: the provider {provider!r} has none of its own")
+            raise InvalidArguments(f"{name} is missing; the provider {provider!r} has none of its own")
         _check(name, place)
     if redirect_uri:
         _check("redirect_uri", redirect_uri)

@@ -51,7 +51,7 @@ async def ask_for_code(
         raise LoginFailed(f"{place_of(server.device_authorization_endpoint)} gives no code: {answer.reason}")
     user_code = answer.text("user_code")
     if len(user_code) > MAX_USER_CODE or not user_code.isprintable():
-        raise LoginFailed(f"{place_of(server.device_authorization_endpoint)} gives a code that nobody could type")
+        raise LoginFailed(f"{place_of(server.device_authorization_endpoint)} gives an invalid user code")
     place = answer.text("verification_uri") or answer.text("verification_url")  # Google's spelling
     web.check_shown(place)
     return DeviceCode(

@@ -1,4 +1,4 @@
-"""From a server that wants a login to the places where one logs in (RFC 9728, RFC 8414, OpenID Connect Discovery).
+"""From a server that needs a login to the places where one logs in (RFC 9728, RFC 8414, OpenID Connect Discovery).
 
 Nothing a document says is believed before it is checked: the resource must be the server we talk to, the issuer the one
 we asked, the proof S256, and every address one that may be asked.
@@ -96,7 +96,7 @@ async def find_server(web: Web, issuer: str, by: By = "browser") -> AuthServer:
             return server
     raise LoginFailed(
         f"{place_of(issuer)} has no metadata of an authorization server",
-        hint="is it the right address? If it wants a key and no login, write that into its `headers`",
+        hint="check the address; if it needs a key instead of a login, put the key into its `headers`",
     )
 
 
@@ -145,8 +145,8 @@ def check_owner(shown: str, server: AuthServer) -> None:
     """People who log in at an honest page must not hand what they are given there to whoever sent them."""
     if leads_elsewhere(shown, server):
         raise LoginFailed(
-            f"people would log in at {place_of(shown)}, and {place_of(server.token_endpoint)} would get the login",
-            hint="if they belong together, say so yourself: weft auth login NAME --auth-url URL --token-url URL",
+            f"people would log in at {place_of(shown)}, but {place_of(server.token_endpoint)} would get the login",
+            hint="if they belong together, name both yourself: weft auth login NAME --auth-url URL --token-url URL",
         )
 
 

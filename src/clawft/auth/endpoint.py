@@ -84,7 +84,7 @@ def read_token(told: Mapping[str, Any], asked: Sequence[str], provider: str, now
     if not _IN_A_HEADER.fullmatch(kind + token) or len(token) > MAX_TOKEN_CHARS:
         raise LoginFailed(f"{provider}: no header can carry the token that was given")
     if kind.lower() != "bearer":  # RFC 6749, 7.1: what is not understood must not be used
-        raise LoginFailed(f"{provider}: something else than an access token for a Bearer header was given: {kind[:50]}")
+        raise LoginFailed(f"{provider}: the token is not an access token for a Bearer header: {kind[:50]}")
     if isinstance(refresh, str) and len(refresh) > MAX_TOKEN_CHARS:
         raise LoginFailed(f"{provider}: the refresh token that was given is longer than {MAX_TOKEN_CHARS} characters")
     return TokenSet(
@@ -112,7 +112,7 @@ def _refused(server: AuthServer, answer: WebAnswer, fields: Mapping[str, str]) -
     error, detail = brief(error, DETAIL_CHARS), brief(detail, DETAIL_CHARS)
     place = place_of(server.token_endpoint)
     if answer.status == 200 and not error:
-        return TokenRefused(f"{place} gave no token: nothing in its answer can be read as one", error="", hint=ADDRESS)
+        return TokenRefused(f"{place} gave no token: its response contains none", error="", hint=ADDRESS)
     reason = ": ".join(filter(None, (error or f"status {answer.status}", detail)))
     return TokenRefused(f"{place} gave no token: {reason}", error=error)
 

@@ -74,7 +74,7 @@ _waiting = msgspec.json.Decoder(_Waiting)
 
 async def begin(store: KeyValueStore, flow: LoginFlow) -> AuthorizeResult:
     if not flow.server.authorization_endpoint:
-        raise LoginFailed(f"{flow.name}: its authorization server names no place where a person could log in")
+        raise LoginFailed(f"{flow.name}: its authorization server names no authorization endpoint")
     state, verifier = new_state(), new_verifier()
     await store.set(f"{PREFIX}{state}", msgspec.json.encode(_Waiting(flow, verifier)).decode(), LIFETIME_S)
     return AuthorizeResult(authorize_url(flow, state, challenge_of(verifier)), state)

@@ -115,7 +115,7 @@ class InteractiveLogins:
             try:
                 await login
             except (ClawftError, TimeoutError) as failed:
-                log.warning("the login of %s came to nothing: %s", name, failed)
+                log.warning("the login of %s failed: %s", name, failed)
 
         task = asyncio.get_running_loop().create_task(watch())
         self._background.add(task)
@@ -123,4 +123,4 @@ class InteractiveLogins:
 
 
 def _full() -> LoginFailed:
-    return LoginFailed(f"{MAX_CODES} codes wait to be typed already", hint="type some of them")
+    return LoginFailed(f"{MAX_CODES} device codes are already waiting to be entered", hint="type some of them")

@@ -9,7 +9,7 @@ from clawft.errors import LoginFailed
 
 
 def evicted() -> LoginFailed:
-    return LoginFailed("it gave way to logins of others", hint="begin it again, and fewer at a time")
+    return LoginFailed("it gave way to logins of others", hint="start it again, with fewer at a time")
 
 
 class LoginSlot:

@@ -25,10 +25,10 @@ class NoCredentials:
 def nobody_here(name: str, issuer: str) -> NeedsAuth:
     if not issuer:
         return NeedsAuth(
-            f"{name} is called in the name of people, and nobody here proves theirs",
+            f"{name} is called on behalf of people, and the caller has no token of its own",
             hint="set gateway.auth.issuer, and serve with `weft gateway`",
         )
     return NeedsAuth(
-        f"{name} is called in the name of people who come with a token of {issuer}",
+        f"{name} is called on behalf of people with a token of {issuer}",
         hint="connect to `weft gateway` with such a token",
     )

@@ -44,7 +44,7 @@ async def find_client(
     if server.registration_endpoint:
         return await _register(web, server, vault, redirect_uri, scope)
     raise LoginFailed(
-        f"{place_of(server.issuer)} takes no clients it does not know",
+        f"{place_of(server.issuer)} accepts registered clients only",
         hint="register one there, then: weft auth login NAME --client-id ID",
     )
 
@@ -71,7 +71,7 @@ async def _register(web: Web, server: AuthServer, vault: Vault, redirect_uri: st
         raise LoginFailed(f"{place_of(server.registration_endpoint)} does not register us: {answer.reason}")
     secret = answer.text("client_secret")
     if not _WRITABLE.fullmatch(client_id) or not _WRITABLE.fullmatch(secret or client_id):
-        raise LoginFailed(f"{place_of(server.registration_endpoint)} gives us an id or a secret that no client has")
+        raise LoginFailed(f"{place_of(server.registration_endpoint)} returns an invalid client id or secret")
     method = answer.text("token_endpoint_auth_method") or str(wanted["token_endpoint_auth_method"])
     if method not in KNOWN_METHODS or (method == "none" and secret and "none" not in server.methods_supported):
         method = "client_secret_basic"

@@ -133,7 +133,7 @@ class Renewal:
         for login in await self.vault.load(name):
             if login.key == seen.key:
                 return login
-        raise LoginFailed(f"{name}: somebody has logged out meanwhile", hint=how_to_log_in(name))
+        raise LoginFailed(f"{name}: it was logged out in the meantime", hint=how_to_log_in(name))
 
 
 def digest_of(login: Login) -> str:
@@ -152,7 +152,7 @@ def _needs_person(name: str) -> LoginFailed:
 def _unanswered(name: str) -> NotReached:
     return NotReached(
         f"{name}: renewing the login takes more than {CALL_SECONDS:g} s",
-        hint="it goes on by itself: try again in a minute",
+        hint="it continues in the background; try again in a minute",
     )
 
 
@@ -201,7 +201,7 @@ async def renew_here(vault: Vault, name: str, digest: str) -> None:
     """Ask for a new token and store it, in this process. The caller holds the lock of this name."""
     login = next((each for each in vault.read(name) if digest_of(each) == digest), None)
     if login is None:
-        raise LoginFailed(f"{name}: somebody has logged out meanwhile")
+        raise LoginFailed(f"{name}: it was logged out in the meantime")
     endpoint = login.server.token_endpoint
     if login.tokens.refresh_token:
         fields = refresh_fields(login.tokens, login.resource)

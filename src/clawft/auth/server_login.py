@@ -121,7 +121,7 @@ class ServerLogin:
         if self._browser is None:
             scopes = " ".join(f"--scope {shlex.quote(scope)}" for scope in challenge.scopes)  # a server wrote them
             raise LinkRefused(
-                f"{self._shown} wants further rights: {' '.join(challenge.scopes)}",
+                f"{self._shown} requires further scopes: {' '.join(challenge.scopes)}",
                 http_status=403,
                 hint=f"weft auth login {self.name} {scopes}".strip(),
             )
@@ -129,7 +129,7 @@ class ServerLogin:
     async def _better(self, status: int, challenge: Challenge, stored: Login | None) -> Login:
         """A login that may be taken: renewed where that is enough, else a new one."""
         if stored is None and self._browser is None:
-            raise LoginFailed(f"{self._shown} wants a login")
+            raise LoginFailed(f"{self._shown} needs a login")
         web = self._make_web(self.url)
         protected = await find_resource(web, self.url, challenge)
         # a guess is no reason to leave the issuer that gave the login: a server may only be silent for a moment
@@ -141,7 +141,7 @@ class ServerLogin:
                 if self._browser is None:
                     raise
         if self._browser is None:
-            raise LoginFailed(f"{self._shown} wants a new login")
+            raise LoginFailed(f"{self._shown} needs a new login")
         had = stored.asked if stored is not None and same else ()
         return await self.log_in(challenge, protected, had)
 
@@ -172,7 +172,7 @@ class ServerLogin:
         """Through the browser, from the challenge to the stored token."""
         browser = self._browser
         if browser is None:
-            raise LoginFailed(f"{self.name}: nobody is here to log in", hint=f"weft auth login {self.name}")
+            raise LoginFailed(f"{self.name}: nobody is present to log in", hint=f"weft auth login {self.name}")
         flow = await self.prepare(challenge, await browser.redirect_uri(), protected, had)
         begun = await begin(self._store, flow)
         returned = await browser.visit(begun.authorize_url, begun.state)

@@ -52,13 +52,13 @@ class Exchanger:
         """Raises LoginFailed if there is nothing to exchange, TokenRefused with the issuer's reason."""
         token = self._proofs.token(proof)
         if not token:
-            raise LoginFailed(f"the token you came with is not at hand any more: call {name} with a new one")
+            raise LoginFailed(f"your token is no longer available: call {name} with a new one")
         server = await self._find()
         client = OAuthClient(wanted.client_id, wanted.client_secret, _method(wanted, server))
         fields = exchange_fields(token, wanted.audience, wanted.resource, wanted.scopes)
         given, answer = await ask_for_token(self._web, server, client, fields, name)
         if answer.get("issued_token_type", ACCESS_TOKEN) != ACCESS_TOKEN or given.token_type.lower() == "n_a":
-            raise LoginFailed(f"{self.issuer} gave something else than an access token for {name}")
+            raise LoginFailed(f"{self.issuer} returned something other than an access token for {name}")
         if given.access_token == token:
             raise LoginFailed(f"{self.issuer} gave the same token back: it is not meant for {name}, and not sent there")
         now = int(time.time())

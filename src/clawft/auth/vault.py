@@ -121,7 +121,9 @@ class Vault:
         except FileNotFoundError:
             return []
         except OSError as failed:
-            raise ExecutionFailed(f"{path} cannot be read: {failed.strerror}", hint="is it a file of yours?") from None
+            raise ExecutionFailed(
+                f"{path} cannot be read: {failed.strerror}", hint="check that it is your own file"
+            ) from None
         try:
             logins = _file.decode(
                 encryption.decrypt(data, self._label(name)) if encryption.is_encrypted(data) else data

@@ -131,9 +131,9 @@ def check_place(url: str, near: str) -> None:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        raise LoginFailed(f"{url[:EXCERPT]!r} is no address") from None
+        raise LoginFailed(f"{url[:EXCERPT]!r} is not an address") from None
     if parts.scheme not in ("https", "http") or not host:
-        raise LoginFailed(f"{url[:EXCERPT]!r} is no https address")
+        raise LoginFailed(f"{url[:EXCERPT]!r} is not an https address")
     if _ODD.search(url):
         raise LoginFailed(f"{url[:EXCERPT]!r} has characters that no address has")
     if parts.username is not None or parts.fragment:

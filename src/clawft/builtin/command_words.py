@@ -136,18 +136,18 @@ def _check_bare(piece: str, following: str) -> None:
 
 def _no_shell(letter: str) -> InvalidArguments:
     shown = "line break" if letter == "\n" else letter
-    return InvalidArguments(f"exec: there is no shell, '{shown}' has no meaning here", hint=_INSTEAD[letter])
+    return InvalidArguments(f"exec: there is no shell: '{shown}' has no meaning here", hint=_INSTEAD[letter])
 
 
 def _check_program(words: Sequence[CommandWord]) -> None:
     first = words[0]
     if _ASSIGNMENT.match(first.bare):
         raise InvalidArguments(
-            f"exec: there is no shell, '{first.text}' sets no variable here", hint="put env before it"
+            f"exec: there is no shell: '{first.text}' sets no variable here", hint="put env before it"
         )
     if first.bare in _BUILTINS:
         raise InvalidArguments(
-            f"exec: there is no shell, and '{first.text}' is a part of one", hint=_BUILTINS[first.bare]
+            f"exec: there is no shell: and '{first.text}' is a part of one", hint=_BUILTINS[first.bare]
         )
 
 
@@ -169,7 +169,7 @@ def check_globs(words: Sequence[CommandWord], folder: str) -> None:
         if word.is_glob and (found := list(islice(look.expanded(word.pattern), MAX_NAMED))):
             names = ", ".join(filter(None, found))
             raise InvalidArguments(
-                f"exec: there is no shell, '{word.text}' is not expanded",
+                f"exec: there is no shell: '{word.text}' is not expanded",
                 hint=f"name the files{names and f' ({names}, …)'}, or quote it with '…' if it is meant literally",
             )
 

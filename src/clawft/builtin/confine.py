@@ -107,7 +107,7 @@ def check_regular(mode: int) -> None:
     if stat.S_ISDIR(mode):
         raise OSError(errno.EISDIR, "this is a folder, not a file")
     if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "this is no regular file")
+        raise OSError(errno.EINVAL, "this is not a regular file")
 
 
 def check_text(path: str, tool: str) -> None:
@@ -165,7 +165,7 @@ class _Walk:
         except (FileNotFoundError, NotADirectoryError):
             raise ExecutionFailed(
                 f"{self.tool}: the workspace '{self.root}' is not a folder any more",
-                hint="it was moved or removed: start weft again where it is now",
+                hint="it was moved or removed; start weft again in its new place",
             ) from None
 
     def go(self, path: str) -> None:

@@ -31,7 +31,7 @@ def missing_servers_tool(missing: Callable[[], Sequence[MissingServer]]) -> Call
         """Tell which MCP servers are not there, why, and which command of the person helps."""
         if ctx.caller.principal != LOCAL:
             raise PermissionDenied(
-                NAME, "servers are told of to the person at this machine", hint="weft servers status"
+                NAME, "servers are shown only to the person at this machine", hint="weft servers status"
             )
         return list(missing())
 

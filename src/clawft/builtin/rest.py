@@ -94,7 +94,7 @@ def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], boo
 
 def _after_silence(method: str) -> str:
     """A warning that the request may have been carried out although no answer came."""
-    return "" if method in _SAFE_TO_REPEAT else "it may have been done all the same: look, before you send it again"
+    return "" if method in _SAFE_TO_REPEAT else "it may have taken effect; check before you send it again"
 
 
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -137,7 +137,7 @@ def _unpacked(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except ValueError as wrong:
-        raise InvalidArguments(f"body is no base64: {wrong}") from None
+        raise InvalidArguments(f"body is not base64: {wrong}") from None
 
 
 def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
@@ -145,9 +145,9 @@ def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
         raise InvalidArguments(f"more than {MAX_HEADERS} headers")
     for name, value in headers.items():
         if name.lower() in OURS:
-            raise InvalidArguments(f"the header {name} is not yours to set", hint="the login adds what is needed")
+            raise InvalidArguments(f"the header {name} cannot be set", hint="the login adds what is needed")
         if not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
-            raise InvalidArguments(f"{name[:100]!r} is no header name")
+            raise InvalidArguments(f"{name[:100]!r} is not a header name")
         if not value.isprintable():
             raise InvalidArguments(f"the header {name} has a line end or a control character in it")
     return dict(headers)

@@ -50,11 +50,11 @@ async def ensure_trusted(tool: str, folder: Path, ctx: ToolContext) -> None:
     if await asyncio.to_thread(trusted_in, ctx.workspace, folder):
         return
     named = repr(str(folder))  # escaped, on one line: the folder may have a misleading name
-    message = f"{tool} runs code that {named} brings along (build scripts, tests, plugins). Run it this once?"
+    message = f"{tool} runs code from {named} (build scripts, tests, plugins). Run it this once?"
     if await allowed_once(ctx, "weft_trust", message, "Run it this once"):
         return
     raise PermissionDenied(
-        tool, f"'{folder}' is not trusted, and this runs code it brings along", hint=how_to_trust(ctx.workspace)
+        tool, f"'{folder}' is not trusted, and this runs code from it", hint=how_to_trust(ctx.workspace)
     )
 
 
@@ -64,7 +64,7 @@ def how_to_trust(workspace: Path) -> str:
     if not list_is_safe(workspace):
         return f"{file} lies inside the workspace, where tools can write: start weft in a folder below"
     if file.exists() and not _is_ours_alone(file):
-        return f"others may change {file}, so it does not count: chmod 700 {quoted(file.parent)}"
+        return f"others may change {file}, so it is ignored: chmod 700 {quoted(file.parent)}"
     return f"if you trust it, run: echo {quoted(workspace.resolve())} >> {quoted(file)}"
 
 

@@ -142,7 +142,7 @@ def hits_of(found: FetchedAnswer) -> list[Hit]:
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise ExecutionFailed(
             f"search: {mask_url(found.url)} answered {found.status} and no list of results",
-            hint=f"does {SEARCH_KEY} point at a SearXNG with the json format switched on?",
+            hint=f"check that {SEARCH_KEY} is a SearXNG with the json format enabled",
         ) from None
     return [Hit(one.title, one.url, one.content or "") for one in answer.results if one.url]
 

@@ -90,15 +90,18 @@ def why(end: RunEnd, bounds: RunBounds) -> tuple[str, str]:
         case RunEnd.TIME:
             return f"not done within {bounds.seconds:g} s", "raise delegation.max_seconds, or ask for less"
         case RunEnd.CUT:
-            return f"the answer does not fit {bounds.answer_tokens} tokens", "raise delegation.max_tokens"
+            return f"the answer does not fit into {bounds.answer_tokens} tokens", "raise delegation.max_tokens"
         case RunEnd.REFUSED:
-            return "the model refused", "say the task in other words"
+            return "the model refused", "describe the task in other words"
         case RunEnd.FULL:
-            return "the conversation is longer than the model can read", "begin anew with a smaller task"
+            return "the conversation is longer than the model can read", "start again with a smaller task"
         case RunEnd.LOOPING:
-            return "the model made the same call again and again", "say the task in other words, or give it other tools"
+            return (
+                "the model made the same call again and again",
+                "describe the task in other words, or give it other tools",
+            )
         case RunEnd.CANCELLED:
-            return "interrupted", "weft agent --resume goes on"
+            return "interrupted", "weft agent --resume continues"
         case RunEnd.DONE | RunEnd.FAILED:
             return "", ""
 

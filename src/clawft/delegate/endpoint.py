@@ -76,9 +76,9 @@ class Endpoint:
     def _refusal(self, scope: Scope) -> str:
         """Whatever is asked is kept in the log, so the page of another site shall not have a browser ask."""
         if any(_host_in(origin) not in LOCAL for origin in _headers(scope, b"origin")):
-            return "pages of other sites do not ask here"
+            return "pages of other sites are not allowed"
         if self._hosts and any(_host_in(f"//{host}") not in self._hosts for host in _headers(scope, b"host")):
-            return "this does not answer to that host: ask it as localhost"
+            return "this server is available as localhost only"
         return ""
 
     def _known(self) -> bytes:
@@ -92,7 +92,7 @@ class Endpoint:
             await self._refuse(send, api, failed.http_status, failed.message, failed.wait)
             return
         except (msgspec.ValidationError, RecursionError) as wrong:
-            await self._refuse(send, api, 400, f"this is no conversation: {wrong}")
+            await self._refuse(send, api, 400, f"this is not a conversation: {wrong}")
             return
         model = str(body.get("model", self._scenario.model))
         piece = (reply.answer, reply.thinking, model, f"{next(self._ids):04}")

@@ -78,7 +78,7 @@ async def events_of(response: Any, key: ApiKey) -> AsyncIterator[dict[str, Any]]
 def _object(data: str) -> dict[str, Any]:
     decoded = without_surrogates(json.loads(data))
     if not isinstance(decoded, dict):
-        raise ValueError(f"an event that is no object: {data[:40]}")
+        raise ValueError(f"an event that is not an object: {data[:40]}")
     return decoded  # pyright: ignore[reportUnknownVariableType]  # whatever a server sends
 
 

@@ -74,8 +74,8 @@ def _stream(limit: AnswerLimit, response: Response) -> AsyncByteStream:
         async def __aiter__(self) -> AsyncIterator[bytes]:
             if packed:
                 raise ModelFailed(
-                    "the answer is packed although we ask for plain ones",
-                    hint="have the server, or its proxy, not pack it",
+                    "the response is compressed although uncompressed ones were requested",
+                    hint="disable compression at the server or its proxy",
                 )
             async for piece in unlimited:
                 limit.received(len(piece))

@@ -50,13 +50,13 @@ class LocalModel:
 
     def _advice(self, task: str) -> str:
         lines = [
-            f"this task stays local ({self._why}), and here no model works on it",
+            f"this task stays local ({self._why}), and no model runs here",
             *map(": ".join, self._missing.items()),
         ]
         name = task.strip().partition(" ")[0]
         meant = self._near(name) if "__" in name and not self._knows(name) else ""
         if meant:
-            return "\n".join([*lines, f"{name} is no tool; did you mean {meant}?"])
+            return "\n".join([*lines, f"{name} is not a tool; did you mean {meant}?"])
         found = self._search(task, SUGGESTED)
         if found:
             lines += ["these tools may help; call one with `weft agent -p 'NAME key=value'`:"]

@@ -146,7 +146,7 @@ class Loop:
             text = without_surrogates(text)
             heard += len(text)
             if heard > MAX_ANSWER:
-                raise ModelFailed(f"the answer is longer than {MAX_ANSWER} characters and has no end")
+                raise ModelFailed(f"the answer is longer than {MAX_ANSWER} characters")
             self._tell(TextPiece(text))
 
         return say

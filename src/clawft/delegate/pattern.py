@@ -85,7 +85,7 @@ def compiled(pattern: str) -> Pattern | UnusablePattern:
         building = _Building()
         start = building.sequence(list(read), read.state.flags, _END)
     except (re.error, OverflowError, RecursionError, FutureWarning) as wrong:
-        return UnusablePattern(f"no valid pattern: {wrong}")
+        return UnusablePattern(f"not a valid pattern: {wrong}")
     except _NoForm as lacking:
         return UnusablePattern(str(lacking))
     return Pattern(tuple(building.states), start)

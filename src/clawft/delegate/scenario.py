@@ -172,7 +172,7 @@ def _check(scenario: Scenario, last: int | None, seen: ConversationView) -> None
             raise ModelFailed(
                 f"the scenario expected {call.expect!r} from {call.tool}, not {seen.newest[:200]!r}",
                 http_status=400,
-                hint="change the scenario, or what it talks to",
+                hint="change the scenario or the tool",
             )
 
 

@@ -125,7 +125,7 @@ def _otherwise(scenario: Scenario, say: Say) -> ModelAnswer:
 
 def no_turn() -> ModelFailed:
     hint = "add a turn, or `otherwise = …` for everything else"
-    return ModelFailed("the scenario has no turn that fits here", http_status=400, hint=hint)
+    return ModelFailed("no turn of the scenario matches here", http_status=400, hint=hint)
 
 
 def _seen(request: ModelRequest) -> ConversationView:

@@ -28,7 +28,7 @@ def is_installed(library: str) -> bool:
 
 
 def missing(library: str, extra: str) -> DelegationFailed:
-    return DelegationFailed(f"the package {library!r} is not installed", hint=f"{how_to_install(extra)} brings it")
+    return DelegationFailed(f"the package {library!r} is not installed", hint=f"{how_to_install(extra)} installs it")
 
 
 def load(library: str, extra: str) -> ModuleType:
@@ -62,12 +62,12 @@ class Failures:
 
     def none_of_this_api(self, said: str = "") -> ModelFailed:
         more = f" ({self._without_key(said)})" if said else ""
-        return ModelFailed(f"{self._who}: the answer is none of this API{more}", passing=True, hint=_ANOTHER)
+        return ModelFailed(f"{self._who}: the response does not match this API{more}", passing=True, hint=_ANOTHER)
 
     def _refused(self, broken: Exception, status: int) -> ModelFailed:
         headers: Mapping[str, str] = getattr(getattr(broken, "response", None), "headers", {})
         wait = read_wait({name.lower(): value for name, value in headers.items()}, time.time())
-        later = f"it asks for {wait:.0f} s of patience; {_LATER}" if wait else _LATER
+        later = f"it asks for {wait:.0f} s of delay; {_LATER}" if wait else _LATER
         return ModelFailed(
             f"{self._who} answers with status {status}: {self._without_key(_reason(broken))}",
             http_status=status,
@@ -82,13 +82,15 @@ class Failures:
 
 _ODD = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
 """Exceptions raised by reading an answer that has an unexpected form."""
-_ANOTHER = "is the address right? It must lead to a server of this API"
+_ANOTHER = "check the address; it must lead to a server with this API"
 _LATER = "try again later, or ask another model"
 _HINTS = {
-    **dict.fromkeys(range(300, 400), "the address leads elsewhere, and the key is not taken there: name the new one"),
+    **dict.fromkeys(
+        range(300, 400), "the address redirects elsewhere, and the key is not sent there; configure the new address"
+    ),
     UNAUTHORIZED: "the key is wrong or has expired: weft config show says where it is read from",
     FORBIDDEN: "this key may not use that model",
-    NOT_FOUND: "is the model's name right, and the address?",
+    NOT_FOUND: "check the model's name and the address",
 }
 
 

@@ -44,7 +44,7 @@ def made_use(told: Mapping[str, Any], names: NameMap) -> ToolUse:
     try:
         use = msgspec.convert(given, ToolUse)
     except msgspec.ValidationError as wrong:
-        raise ModelFailed(f"the model asks for a call that is none: {wrong}", passing=True, hint=ANOTHER) from None
+        raise ModelFailed(f"the model sent an invalid call: {wrong}", passing=True, hint=ANOTHER) from None
     return ToolUse(use.id, names.from_api(use.name), use.input)
 
 
@@ -53,7 +53,9 @@ def read_arguments(written: str, name: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(written or "{}", type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as wrong:
-        raise ModelFailed(f"the arguments for {name} are no JSON object: {wrong}", passing=True, hint=ANOTHER) from None
+        raise ModelFailed(
+            f"the arguments for {name} are not a JSON object: {wrong}", passing=True, hint=ANOTHER
+        ) from None
 
 
 def filter_tools(entries: Sequence[CatalogEntry], include: Sequence[str], exclude: Sequence[str]) -> list[CatalogEntry]:

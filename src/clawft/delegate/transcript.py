@@ -54,7 +54,7 @@ class Transcript:
         check_plain(self._descriptor, file)
         if not claimed(self._descriptor):
             os.close(self._descriptor)
-            raise Busy(f"another weft is at work on the task {self.id}", hint="wait for its end, or begin a new task")
+            raise Busy(f"another weft is working on the task {self.id}", hint="wait until it ends, or start a new task")
         if _is_torn(file):
             write_all(self._descriptor, b"\n")
 
@@ -91,7 +91,7 @@ def history_of(file: Path) -> list[HistoryEntry]:
                 entries.append(entry)
                 room -= max(length_of(entry), LEAST_ENTRY)
             if room < 0:
-                raise InvalidConfig(f"{file} is longer than a model can read", hint="begin a new task")
+                raise InvalidConfig(f"{file} is longer than a model can read", hint="start a new task")
     return entries
 
 
@@ -127,7 +127,7 @@ def _opened(file: Path) -> BufferedReader:
     opened = open_plain(file)
     if os.fstat(opened.fileno()).st_size > MAX_BYTES:
         opened.close()
-        raise InvalidConfig(f"{file} is larger than {MAX_BYTES} bytes", hint="begin a new task")
+        raise InvalidConfig(f"{file} is larger than {MAX_BYTES} bytes", hint="start a new task")
     return opened
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:  # loaded with the first question, the first call, the first t
 
 _encode = msgspec.json.encode
 
-ENDED = "the session was ended before this call was; it may have been done all the same"
+ENDED = "the session was ended before this call finished; the call may have taken effect"
 
 _EVENTS = (ListChanged, ElicitationCompleted, TaskChanged, LogMessage)
 """The events a conversation needs; the end of another, of which there may be a thousand, is not among them."""

@@ -122,7 +122,7 @@ class Listen:
             by = Reader(unasked(self._caller), SilentTalk())
             self._releases.append(await self._gateway.resources.watch(uri, by, self._updated))
         except ClawftError as wrong:
-            log.log(WARNING if isinstance(wrong, NotApproved) else INFO, "nobody tells of %s: %s", uri, wrong)
+            log.log(WARNING if isinstance(wrong, NotApproved) else INFO, "nobody reports changes of %s: %s", uri, wrong)
             return ""
         return uri
 

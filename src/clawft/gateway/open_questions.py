@@ -45,7 +45,7 @@ class OpenQuestions:
         try:
             return _refit(question, _answer.decode(answer.result), revision)
         except msgspec.DecodeError:
-            raise ExecutionFailed(f"the client's answer to {question.method} is no object") from None
+            raise ExecutionFailed(f"the client's answer to {question.method} is not an object") from None
 
     async def _answered(self, outlet: Outlet, method: str, params: Mapping[str, Any]) -> Response | Failure:
         """As it came. Whoever waits for it no longer says so."""
@@ -71,7 +71,7 @@ class OpenQuestions:
     def fail(self, answer: bytes, wrong: WireError) -> bool:
         """One that cannot be read, and which no better one will follow. False if it was meant as something else."""
         id = likely_answer(answer)
-        return bool(id) and self._asked.fail(id, ExecutionFailed(f"the client's answer is no message: {wrong}"))
+        return bool(id) and self._asked.fail(id, ExecutionFailed(f"the client's answer is not a message: {wrong}"))
 
     def remember(self, asked: UrlElicitationRequired) -> None:
         """The caller is told to send the person somewhere by an error, instead of a question."""
@@ -91,7 +91,7 @@ class OpenQuestions:
                 del self._visits[next(iter(self._visits))]
 
     def close(self) -> None:
-        self._asked.fail_all(LinkClosed("the caller is gone"))
+        self._asked.fail_all(LinkClosed("the caller has disconnected"))
 
 
 def _cancelled(id: int) -> bytes:

@@ -116,7 +116,7 @@ class PipeCaller:
         try:
             self._dispatch(line)
         except Exception:
-            log.exception("a message broke")
+            log.exception("handling a message failed")
             self._write(writing.failure(None, INTERNAL_ERROR, "internal error"))
 
     def _dispatch(self, line: bytes | TooLong) -> None:
@@ -151,7 +151,7 @@ class PipeCaller:
         elif is_batch(line):
             self._accept_batch(line)
         elif isinstance(wrong, BadNotification):
-            log.debug("a notification was left alone: %s", wrong)
+            log.debug("a notification was ignored: %s", wrong)
         else:
             self._write(writing.failure_of(wrong.id, wrong))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # loaded when a connection has too many requests
 MAX_IN_FLIGHT = 1_024
 MAX_IDLE_WORKERS = 64
 _LAST_SECONDS = 2.0
-LAST_WORD = "shutting down: the call did not finish in time, and may have been done all the same"
+LAST_WORD = "shutting down: the call did not finish in time; it may have taken effect"
 
 log = logging.getLogger("clawft.gateway")
 
@@ -313,5 +313,5 @@ def failure_of(id: bytes, error: BaseException, code_of: CodeOf) -> bytes:
         return writing.failure_of(id, error, code_of(error))
     if isinstance(error, RecursionError):  # the decoder allows deeper nesting than the code that works on the arguments
         return writing.failure(id, INTERNAL_ERROR, "nested too deeply: the arguments, or the work on them")
-    log.error("a request broke", exc_info=error)
+    log.error("handling a request failed", exc_info=error)
     return writing.failure(id, INTERNAL_ERROR, "internal error")

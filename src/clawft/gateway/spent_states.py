@@ -27,7 +27,7 @@ class SpentStates:
         if nonce in self._states:
             return False
         if len(self._states) >= MAX_SPENT or self._of[principal] >= MAX_SPENT_OF_ONE:
-            raise Busy("too many answers were given to questions of ours", hint="approve it for good, or wait a while")
+            raise Busy("too many questions were answered", hint="approve it permanently, or wait a while")
         self._states[nonce] = (principal, expires)
         self._of[principal] += 1
         return True

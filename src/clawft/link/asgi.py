@@ -61,7 +61,7 @@ async def _read_parts(
     size = 0
     while True:
         if message["type"] == "http.disconnect":
-            raise LinkClosed("the caller left before its request was whole")
+            raise LinkClosed("the caller disconnected before its request was complete")
         part: bytes = message.get("body", b"")
         size += len(part)
         if size > limit:

@@ -49,7 +49,7 @@ class Credentials(Protocol):
     async def authorization(self) -> str: ...
 
     async def challenged(self, status: int, header: str, sent: str) -> bool:
-        """The server wants a login, or a better one. True: send it again, with the header there is now."""
+        """The server needs a login, or a better one. True: send it again, with the header there is now."""
         ...
 
 

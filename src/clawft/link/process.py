@@ -324,7 +324,7 @@ def find_command(command: str, cwd: str) -> str:
 
         found = shutil.which(command)
         if found is None:
-            raise SpawnFailed(f"{command} is not on the PATH", hint="give the whole path, or install it")
+            raise SpawnFailed(f"{command} is not on the PATH", hint="give its absolute path, or install it")
         return found
     path = os.path.join(cwd, command)
     if os.path.isdir(path):

@@ -167,7 +167,7 @@ class StreamLink:
     async def close(self) -> None:
         """Stop the child step by step; may be called twice."""
         self._closing = True
-        self._break(LinkClosed(f"the link to {self._name} was closed: it is stopped, or started anew"))
+        self._break(LinkClosed(f"the link to {self._name} was closed because it is being stopped or restarted"))
         if self.child is not None:
             await self.child.stop(self._close_input)
         self._drop_input()
@@ -278,7 +278,7 @@ class StreamLink:
         self._bad_in_row = self._bad_in_row + 1 if heard == self._heard_before else 1
         self._heard_before = heard
         if self._bad_lines <= _SHOWN_BAD_LINES:
-            log.warning("%s wrote a line that is no message: %s: %r", self._name, wrong, line[:200])
+            log.warning("%s wrote a line that is not a message: %s: %r", self._name, wrong, line[:200])
             if self.child is not None:
                 self.child.hear(b"(on stdout, where only messages may be) " + line[:200].rstrip() + b"\n")
         if self._bad_in_row == MAX_BAD_LINES and self.child is not None:
@@ -331,7 +331,7 @@ def _unheard(*_: object) -> None:
 def _noisy(line: bytes) -> str:
     """The reason to end it; without this its exit status would look like another's doing."""
     last = line[:60].decode("utf-8", "backslashreplace").strip()
-    return f"it wrote {MAX_BAD_LINES} lines to stdout that are no messages, the last {last!r}"
+    return f"it wrote {MAX_BAD_LINES} lines to stdout that are not messages, the last {last!r}"
 
 
 def _skipped(line: TooLong, limit: int) -> MessageTooLong:

@@ -272,7 +272,7 @@ async def _result(provider: Provider, tool: str, arguments: Mapping[str, Any]) -
     result: object = await answer if hasattr(answer, "__await__") else answer
     if isinstance(result, CallToolResult):
         return result
-    raise ExecutionFailed(f"the provider {provider.namespace} gave {type(result).__name__}, and no CallToolResult")
+    raise ExecutionFailed(f"the provider {provider.namespace} gave {type(result).__name__}, not a CallToolResult")
 
 
 def end_of(provider: Provider) -> Next:

@@ -113,7 +113,7 @@ def define(
 def _refuse_yielding(function: Callable[..., Any], name: str) -> None:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise TypeError(
-            f"tool {name}: it yields, and a call has one result; return a list, and use ctx.progress on the way"
+            f"tool {name}: it yields, but a call has one result; return a list, and report progress with ctx.progress"
         )
 
 

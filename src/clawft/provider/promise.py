@@ -21,7 +21,7 @@ def misfit(name: str, promised: str, value: Any, why: str = "") -> ExecutionFail
     returned = repr(value) if isinstance(value, float) else type(value).__name__
     wrong = f"{name}: it says that it returns {promised}, and returned {returned}{f': {why}' if why else ''}"
     _log.error("tool %s", wrong)
-    return ExecutionFailed(wrong, hint="this is a fault of the tool; the arguments may be right")
+    return ExecutionFailed(wrong, hint="this is a bug in the tool; the arguments may be right")
 
 
 def fitting(hint: Any, name: str) -> Fits:

@@ -123,7 +123,7 @@ def _load(entry: EntryPoint, workspace: Path) -> Provider:
         made = cast("Any", made)(workspace)
     if isinstance(made, Provider) and made.namespace and isinstance(cast("Any", made.namespace), str):
         return made
-    raise TypeError(f"gives a {type(made).__name__}, which is no Provider (namespace, list_tools, call_tool)")
+    raise TypeError(f"gives a {type(made).__name__}, which is not a Provider (namespace, list_tools, call_tool)")
 
 
 def _attribute(target: str) -> object:

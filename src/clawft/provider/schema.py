@@ -152,7 +152,7 @@ def _is_context(hint: Any) -> bool:
 def _refuse_unnamed(parameters: list[inspect.Parameter], hints: Mapping[str, Any], name: str) -> None:
     if parameters and parameters[0].name in ("self", "cls") and parameters[0].name not in hints:
         how = "make the object first, and its method a tool: tool(thing.method)"
-        raise TypeError(f"tool {name}: '{parameters[0].name}' is nothing that callers have; {how}")
+        raise TypeError(f"tool {name}: '{parameters[0].name}' cannot be given by callers; {how}")
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise TypeError(f"tool {name}: '{parameter}' has no schema; name each parameter")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # only servers of a workspace have some
 LAUNCHER = str(Path(__file__).with_name("landlock.py"))
 LAUNCHING = (sys.executable, "-I", "-S", LAUNCHER)
 PROXY_SOCKET = str(Path(__file__).with_name("proxy_socket.py"))
-HINT = 'weft doctor says what this machine has; sandbox = "auto" starts it as well as it can'
+HINT = 'weft doctor shows what this machine supports; sandbox = "auto" uses the best available'
 
 
 STEERING = ("LD_", "MALLOC_")
@@ -109,7 +109,7 @@ class Cell(Struct, frozen=True):
             return self._free(argv, env, own_pipes)
         lacking = lacks(bounds, means)
         if bounds.required and lacking:
-            raise SpawnFailed(f"its sandbox is required and cannot be had: {lacking}", hint=HINT)
+            raise SpawnFailed(f"its required sandbox is not available: {lacking}", hint=HINT)
         if means.level == "none":
             return self._free(argv, env, own_pipes)
         bounds = msgspec.structs.replace(bounds, rules=tuple(settled(bounds.rules, bounds.workspace)))

@@ -191,7 +191,7 @@ class EgressProxy:
             head = await reader.readuntil(b"\r\n\r\n")
         wish = read_wish(head)
         if wish is None:
-            writer.write(_answer("400 Bad Request", "this is the way out of a sandbox: a proxy for HTTP"))
+            writer.write(_answer("400 Bad Request", "this is the HTTP proxy of a sandbox"))
         elif not is_allowed(wish, self._hosts):
             refused = f"{wish.host}:{wish.port} is not in the sandbox's network list"
             self._tell(refused)

@@ -91,7 +91,7 @@ def _unparsable(said: str, text: str, file: str) -> ConfigUnparsable:
     line = int(at[1]) if at else text.count("\n") + 1
     words = re.sub(_AT_END, " at the end of the file", re.sub(_AT_LINE, "", said))
     hint = _JSON if text.lstrip().startswith("{") else "correct that line, then `weft config check`"
-    return ConfigUnparsable(f"{file}:{line}: no valid TOML: {words}", hint=hint)
+    return ConfigUnparsable(f"{file}:{line}: not valid TOML: {words}", hint=hint)
 
 
 def _scan(text: str) -> Iterator[tuple[KeyPath, int]]:

@@ -72,7 +72,7 @@ def pauses(path: Path, seconds: float) -> Iterator[float]:
         yield pause
         pause = min(pause * 2, _LONGEST_PAUSE)
     raise Busy(
-        f"another process holds {path}, and has done so for too long",
+        f"another process has held {path} for too long",
         hint="end the other clawft process that hangs, then try again",
     )
 

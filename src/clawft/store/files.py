@@ -161,7 +161,9 @@ class FileStore:
         except FileNotFoundError:
             return None
         except OSError as failed:
-            raise ExecutionFailed(f"{path} cannot be read: {failed.strerror}", hint="is it a file of yours?") from None
+            raise ExecutionFailed(
+                f"{path} cannot be read: {failed.strerror}", hint="check that it is your own file"
+            ) from None
         line, _, value = content.partition(b"\n")
         head = _decoded(line)
         if head is None or head.key != key or len(value) > MAX_VALUE_BYTES:

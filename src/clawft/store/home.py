@@ -15,9 +15,9 @@ def home() -> Path:
     try:
         found = Path(written).expanduser()
     except RuntimeError:
-        raise InvalidConfig(
-            f"{written}: nobody knows where that home is", hint="export CLAWFT_HOME=/a/folder"
-        ) from None
+        raise InvalidConfig(f"{written}: the home folder is unknown", hint="export CLAWFT_HOME=/a/folder") from None
     if written.startswith("~") and not found.is_absolute():
-        raise InvalidConfig(f"{written} is {found}, as HOME is no absolute path", hint="export CLAWFT_HOME=/a/folder")
+        raise InvalidConfig(
+            f"{written} is {found}, as HOME is not an absolute path", hint="export CLAWFT_HOME=/a/folder"
+        )
     return found.absolute()

@@ -91,7 +91,7 @@ def _what_it_says(child: subprocess.Popen[bytes], most: int) -> bytes:
     in_time = not reader.is_alive()
     code = _end(child, waiting=in_time and len(pieces[0]) < most)
     if not in_time:
-        raise CommandFailed(f"it was not done within {COMMAND_SECONDS:.0f} s")
+        raise CommandFailed(f"it did not end within {COMMAND_SECONDS:.0f} s")
     if len(pieces[0]) < most and code != 0:
         raise CommandFailed(f"it ended with status {code}")
     return pieces[0]

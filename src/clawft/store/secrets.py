@@ -97,7 +97,7 @@ def _resolve(value: str) -> str:
     if secret is None:
         raise InvalidConfig(f"{value} is not there", hint=hint)
     if unfit := "it is empty" if not secret and kind != "env" else _wrong_with(secret):
-        raise InvalidConfig(f"{value} is no secret: {unfit}", hint=hint)
+        raise InvalidConfig(f"{value} is not a usable secret: {unfit}", hint=hint)
     return secret
 
 
@@ -202,7 +202,7 @@ def _from_keyring(place: str) -> str | None:
     try:
         found = cast("object", keyring.get_password(*_entry_of(place)))
     except NoKeyringError:
-        raise Unfit("this machine has no keyring, or it is not running; a file or a variable would do") from None
+        raise Unfit("this machine has no keyring, or it is not running; use a file or a variable") from None
     except Exception as failed:  # noqa: BLE001 - backends raise what they like, and it may hold a secret
         raise Unfit(type(failed).__name__) from None
     if not (found is None or isinstance(found, str)):

@@ -124,6 +124,6 @@ class Condition(Struct, frozen=True):
         return replace(self, step=step)
 
     def lost(self, why: str, challenge: str | None) -> Condition:
-        """`challenge`: of a server that wants a login; None leaves the last one."""
+        """`challenge`: of a server that needs a login; None leaves the last one."""
         known = self.challenge if challenge is None else challenge
         return replace(self, error=why, last_loss=why, challenge=known)

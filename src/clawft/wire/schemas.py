@@ -24,7 +24,7 @@ def flaw_of(wire: bytes) -> str:
     except (msgspec.DecodeError, RecursionError) as wrong:
         return str(wrong)
     if not isinstance(schema, dict):
-        return "it is no object"
+        return "it is not an object"
     return next(_flaws(cast("dict[str, Any]", schema), schema, 0), "")
 
 
@@ -44,7 +44,7 @@ def _flaws(schema: Any, whole: Any, depth: int) -> Iterator[str]:
     if "nullable" in members and "type" not in members:
         yield "nullable is said of no type"
     if isinstance(members.get("$ref"), str) and not _leads_somewhere(members["$ref"], whole):
-        yield "its $ref leads nowhere"
+        yield "its $ref cannot be resolved"
 
 
 def _inner(keyword: str, value: Any) -> Iterator[Any]:

@@ -46,7 +46,7 @@ def read(shape: bytes, id: str | None = None) -> TaskView:
     if len(shape) - _size(seen.result) - _size(seen.input_requests) > MAX_TOLD_BYTES:
         raise ProtocolFailure(f"a task that is told in more than {MAX_TOLD_BYTES} bytes")
     if seen.status not in STATES:
-        raise ProtocolFailure(f"a task in a state that nobody knows: {seen.status[:50]}")
+        raise ProtocolFailure(f"a task in an unknown state: {seen.status[:50]}")
     if id is not None and seen.task_id != id:
         raise ProtocolFailure("asked for one task, it told of another")
     return seen

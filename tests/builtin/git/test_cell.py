@@ -106,7 +106,7 @@ async def test_where_nothing_can_hold_it_a_required_cell_refuses(
 ) -> None:
     monkeypatch.setattr(cell, "this_machine", lambda: Means(reason="there is nothing"))
     assert (await Tools(workspace, GitSettings(sandbox="auto"))("status", repo_path="r"))["branch"] == "main"
-    with pytest.raises(ExecutionFailed, match="its sandbox is required and cannot be had: there is nothing") as refused:
+    with pytest.raises(ExecutionFailed, match="its required sandbox is not available: there is nothing") as refused:
         await Tools(workspace, GitSettings(sandbox="require"))("status", repo_path="r")
     assert "weft doctor" in refused.value.hint
 

@@ -43,7 +43,7 @@ async def test_a_blame_before_the_first_commit_says_so(tools: Tools, workspace: 
 @pytest.mark.parametrize("whole", [".", "./", "./."])
 async def test_a_blame_of_a_whole_workspace_says_that_it_is_no_file(tools: Tools, workspace: Path, whole: str) -> None:
     save(new(workspace), a_txt="text")
-    with pytest.raises(InvalidArguments, match="git knows no file"):
+    with pytest.raises(InvalidArguments, match="git has no file"):
         await tools("blame", repo_path=".", file_path=whole)
 
 

@@ -148,7 +148,7 @@ async def test_a_link_in_the_work_tree_is_committed_as_a_link(tools: Tools, repo
     (repo / "folder").symlink_to(tmp_path)
     with pytest.raises(PermissionDenied, match="outside the workspace"):
         await tools("blame", repo_path="r", file_path="folder/secret")
-    with pytest.raises(ToolError, match="git knows no file"):
+    with pytest.raises(ToolError, match="git has no file"):
         await tools("blame", repo_path="r", file_path="no/such/file")
 
 

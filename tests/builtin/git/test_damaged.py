@@ -56,7 +56,7 @@ async def test_a_branch_whose_commit_cannot_be_read_is_no_empty_repository(tools
 async def test_a_repository_that_needs_a_newer_git_is_told_as_that(tools: Tools, repo: Path, tool: str) -> None:
     git(repo, "config", "core.repositoryFormatVersion", "1")
     git(repo, "config", "extensions.futureThing", "1")
-    with pytest.raises(ExecutionFailed, match=r"this git knows nothing of 'futurething', .*a newer git does"):
+    with pytest.raises(ExecutionFailed, match=r"this git does not support 'futurething', .*a newer git does"):
         await tools(tool, repo_path="r")
 
 

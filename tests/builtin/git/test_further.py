@@ -81,9 +81,9 @@ async def test_add_and_restore(tools: Tools, repo: Path) -> None:
     assert said(repo, "status", "--porcelain") == "?? d/"
     await tools("restore", repo_path="r", paths=["a.txt"], source="HEAD~1")
     assert (repo / "a.txt").read_text() == "one\ntwo\n"
-    with pytest.raises(InvalidArguments, match="git knows no such file there: nope"):
+    with pytest.raises(InvalidArguments, match="git has no such file there: nope"):
         await tools("restore", repo_path="r", paths=["nope"])
-    with pytest.raises(InvalidArguments, match="git knows no such file"):
+    with pytest.raises(InvalidArguments, match="git has no such file"):
         await tools("restore", repo_path="r", paths=["*.txt"])
     with pytest.raises(InvalidArguments, match="nothing to stage at ':"):
         await tools("add", repo_path="r", paths=[":(top)b.txt"])
@@ -231,7 +231,9 @@ async def test_push_and_force_need_a_word_of_the_user(workspace: Path, copy: Pat
         return Tools(workspace, settings).provider
 
     head = save(copy, a_txt="mine\n")
-    with pytest.raises(PermissionDenied, match=r"sends refs/heads/main to 'origin', and nobody granted that") as denied:
+    with pytest.raises(
+        PermissionDenied, match=r"sends refs/heads/main to 'origin', which nobody has allowed"
+    ) as denied:
         await granting().call_tool("push", {"repo_path": "copy"})
     assert 'add "push" to git.allow' in denied.value.hint
     with pytest.raises(PermissionDenied, match="commits can be lost"):

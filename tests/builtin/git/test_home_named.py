@@ -41,7 +41,7 @@ def test_a_refusal_names_the_list_that_is_read(moved: Path, workspace: Path, rep
 @requirement("CONF-23")
 async def test_what_is_not_granted_names_the_settings_that_are_read(moved: Path, workspace: Path, repo: Path) -> None:
     git(repo, "worktree", "add", "--quiet", "-b", "topic", str(workspace / "w"))
-    with pytest.raises(PermissionDenied, match="nobody granted") as refused:
+    with pytest.raises(PermissionDenied, match="nobody has allowed") as refused:
         await Tools(workspace, GitSettings())("worktree", repo_path="r", action="remove", path="w", force=True)
     assert str(moved / "config.toml") in refused.value.hint
 

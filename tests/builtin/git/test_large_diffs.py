@@ -128,9 +128,9 @@ async def test_a_page_that_begins_where_nothing_differs_any_more_says_so(tools: 
     (repo / "b.txt").write_text("changed\n")
     page = await tools("diff", repo_path="r", limit=1)
     git(repo, "restore", "b.txt")
-    with pytest.raises(InvalidArguments, match="does not differ any more") as refused:
+    with pytest.raises(InvalidArguments, match="no longer differs") as refused:
         await tools("diff", repo_path="r", limit=1, cursor=page["next_cursor"])
-    assert "begin again" in refused.value.hint
+    assert "start again" in refused.value.hint
 
 
 @requirement("QUAL-12")

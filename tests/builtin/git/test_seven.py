@@ -300,7 +300,7 @@ async def test_blame_has_an_entry_for_each_line(tools: Tools, repo: Path) -> Non
 async def test_blame_of_an_empty_and_of_an_unknown_file(tools: Tools, repo: Path) -> None:
     save(repo, empty="")
     assert (await tools("blame", repo_path="r", file_path="empty"))["result"] == []
-    with pytest.raises(InvalidArguments, match="git knows no file 'nope' there"):
+    with pytest.raises(InvalidArguments, match="git has no file 'nope' there"):
         await tools("blame", repo_path="r", file_path="nope")
 
 

@@ -131,7 +131,7 @@ async def test_one_line_says_what_holds_it(project: Path, monkeypatch: pytest.Mo
     finally:
         await headless.close()
     headless = HeadlessIde(project, sandbox="require")
-    with pytest.raises(IdeFailed, match="its sandbox is required and cannot be had: bubblewrap is not installed"):
+    with pytest.raises(IdeFailed, match="its required sandbox is not available: bubblewrap is not installed"):
         await headless.hover(str(project.resolve() / FILES[RUNS_NONE]), Position(0, 0))
     await headless.close()
 
@@ -195,7 +195,7 @@ async def test_one_that_says_what_is_no_message_is_ended_and_told(project: Path,
     file = str(project.resolve() / FILES[RUNS_NONE])
     try:
         async with asyncio.timeout(15):
-            with pytest.raises(IdeFailed, match=f"{RUNS_NONE} wrote something that is no message"):
+            with pytest.raises(IdeFailed, match=f"{RUNS_NONE} wrote something that is not a message"):
                 await headless.get_diagnostics(file, 10_000)
             (project / "says").unlink()
             assert await headless.hover(file, Position(0, 0))

@@ -227,7 +227,7 @@ def test_without_anything_it_says_what_is_missing_and_what_helps(run: Any) -> No
 def test_a_misspelt_call_names_the_tool_that_was_meant(run: Any) -> None:
     done = run("agent", "-p", "file__raed path=note.txt")
     assert done.code == 1
-    assert "file__raed is no tool; did you mean file__read?" in done.err
+    assert "file__raed is not a tool; did you mean file__read?" in done.err
     assert "these tools may help" not in done.err
 
 

@@ -147,7 +147,7 @@ async def test_where_no_browser_is_used_nobody_has_to_offer_pkce(home: Path, how
         known = ("--issuer", rogue.site, "--client-id", "me")
         exit_code, said = await weft_says(home, "auth", "login", "mine", *known, how)
         assert (exit_code, said.splitlines()[-1]) == (0, "logged in: mine"), said
-        for words, why in ((known, "does not offer PKCE"), ((), "names no place where a person could log in")):
+        for words, why in ((known, "does not offer PKCE"), ((), "names no authorization endpoint")):
             exit_code, said = await weft_says(home, "auth", "login", "mine", *words, "--no-browser")
             assert (exit_code, why in said) == (1, True), said
 
@@ -225,8 +225,8 @@ async def test_what_is_no_host_is_refused_with_the_right_spelling(home: Path, ho
         (["logout", "nothing-like-it"], "weft auth status, or weft auth login nothing-like-it"),
         (["status", "nothing-like-it"], "weft auth login nothing-like-it"),
         (["login", "nobody"], "weft servers add nobody URL"),
-        (["login", "x", "--client-id", "i", "--issuer", "http://["], "'http://[' is no address"),
-        (["login", "x", "--client-id", "i", "--issuer", "https://[]@/x"], "'https://[]@/x' is no address"),
+        (["login", "x", "--client-id", "i", "--issuer", "http://["], "'http://[' is not an address"),
+        (["login", "x", "--client-id", "i", "--issuer", "https://[]@/x"], "'https://[]@/x' is not an address"),
         (["login", "../x", "--client-id", "i", "--token-url", "https://a.example"], "letters, digits"),
     ],
 )

@@ -79,7 +79,7 @@ def test_a_broken_file_is_named_with_its_line(run: Any, file: Path) -> None:
     file.write_text("[tools]\nallow = = 1\n")
     done = run("config", "show")
     assert done.code == 2
-    assert done.err.startswith(f"weft: {file}:2: no valid TOML: ")
+    assert done.err.startswith(f"weft: {file}:2: not valid TOML: ")
 
 
 # ── servers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -116,7 +116,7 @@ def test_check_warns_of_rules_that_are_skipped(run: Any, home: Path) -> None:
     (home / "config.toml").write_text('[[delegation.rules]]\npattern = "(["\ntarget = "claude"\n')
     checked = run("config", "check")
     assert checked.code == 0
-    assert checked.out.startswith("warn  rule 1 ('(['): no valid pattern: ")
+    assert checked.out.startswith("warn  rule 1 ('(['): not a valid pattern: ")
     assert "correct delegation.rules" in checked.out
 
 

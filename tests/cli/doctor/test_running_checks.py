@@ -39,7 +39,7 @@ async def test_the_doctor_names_the_command_that_logs_in(tmp_path: Path) -> None
 
     async with serve(locked) as served:
         told = await asyncio.to_thread(found, json.dumps({"mcpServers": {"docs": {"url": served.url}}}))
-    assert told["said"].endswith(f"docs is needs-auth: {served.url} wants a login")
+    assert told["said"].endswith(f"docs is needs-auth: {served.url} needs a login")
     assert told["hint"] == "weft auth login docs"
 
 

@@ -700,7 +700,7 @@ async def test_a_server_that_wants_a_login_is_tested_with_the_command_that_logs_
         assert run("servers", "add", "docs", served.url).code == 0
         told = await asyncio.to_thread(run, "servers", "test", "docs")
     assert told.code == 1
-    assert told.err.endswith(f"weft: docs: {served.url} wants a login\nhint: weft auth login docs\n")
+    assert told.err.endswith(f"weft: docs: {served.url} needs a login\nhint: weft auth login docs\n")
     assert run("servers", "add", "keyed", "--env", "KEY=secret://env/UNSET", "--", PYTHON, str(TINY)).code == 0
     lacks = "weft: keyed: secret://env/UNSET is not there\nhint: export UNSET=… before weft is started\n"
     assert run("servers", "test", "keyed").err == lacks

@@ -240,7 +240,7 @@ async def test_ten_calls_at_once_are_one_question(house: House, answer: dict[str
         ({"result": {"action": "accept"}}, "neither a yes nor a no"),
         ({"result": {"action": "accept", "content": {"answer": True}}}, "not one of the offered choices"),
         ({"result": {}}, "neither a yes nor a no"),
-        ({"result": "always"}, "is no object"),
+        ({"result": "always"}, "is not an object"),
         ({"error": {"code": -1, "message": "no window"}}, "no window"),
     ],
 )

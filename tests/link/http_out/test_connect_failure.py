@@ -44,7 +44,7 @@ async def test_what_is_no_address_is_told_as_that_at_once(kind: type[HttpLink | 
         await link.request(OutgoingRequest("tools/call", b"{}"))
 
     try:
-        with pytest.raises(LinkClosed, match="cannot be reached: it is no address"):
+        with pytest.raises(LinkClosed, match="cannot be reached: it is not an address"):
             await asyncio.wait_for(call(), 5)
     finally:
         await link.close()

@@ -137,7 +137,7 @@ async def test_a_place_that_no_header_can_carry_is_not_come_back_to(id: bytes) -
         await asked.write(STREAM + chunk(b"id: " + id + b"\r\nretry: 0\r\ndata: \r\n\r\n") + b"0\r\n\r\n")
 
     async with linked(vice) as (link, site):
-        with pytest.raises(LinkError, match="without an answer"):
+        with pytest.raises(LinkError, match="without a response"):
             await link.request(CALL)
     assert "GET" not in site.asked
 

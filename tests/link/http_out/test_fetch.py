@@ -191,7 +191,7 @@ def test_what_changes_something_stays_what_it_is_or_is_not_sent(method: str) -> 
     sent = FetchRequest(method, {"X": "y"}, b"body")
     for status in (301, 302, 307, 308):
         assert after_redirect(sent, status, same_origin=True) == sent
-        with pytest.raises(LinkError, match=f"a {method} is redirected to another place, and not sent on there"):
+        with pytest.raises(LinkError, match=f"a {method} is redirected to another origin and not sent there"):
             after_redirect(sent, status, same_origin=False)
     assert after_redirect(sent, 303, same_origin=True) == FetchRequest("GET", sent.headers)
 

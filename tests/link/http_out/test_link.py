@@ -156,8 +156,8 @@ async def test_a_header_that_is_refused_is_told_apart_from_none() -> None:
 
     async with serve(respond) as seen:
         for headers, said, hint in (
-            ({}, "wants a login", "give it a token in `headers`"),
-            ({"authorization": "Bearer old"}, "does not take the Authorization header", "weft auth login crm"),
+            ({}, "needs a login", "give it a token in `headers`"),
+            ({"authorization": "Bearer old"}, "rejects the Authorization header", "weft auth login crm"),
         ):
             link = HttpLink(seen.url, headers, name="crm")
             await link.open(lambda message, stream: None, lambda error: None)
@@ -310,7 +310,7 @@ async def test_a_notification_that_is_not_taken_in_time_is_told_with_the_time(
     monkeypatch.setattr("clawft.link.http_out.link.ASIDE_SECONDS", 0.05)
     async with linked(never) as (link, seen, _):
         await link.notify("notifications/x")
-        assert f"{seen.url} took no notification within 0.05 s" in caplog.text
+        assert f"{seen.url} did not accept a notification within 0.05 s" in caplog.text
 
 
 @requirement("LINK-19")
@@ -397,7 +397,7 @@ async def test_a_stateless_stream_that_ends_early_is_not_resumed() -> None:
         return events.response
 
     async with linked(respond) as (link, seen, _):
-        with pytest.raises(LinkClosed, match="without an answer"):
+        with pytest.raises(LinkClosed, match="without a response"):
             await link.request(OutgoingRequest("ping", b"", "2026-07-28"))
         assert len(seen.asked) == 1
 
@@ -433,7 +433,7 @@ async def test_an_event_that_is_no_message_is_told_under_the_name_of_its_server(
 
     async with linked(respond, name="wiki") as (link, _, _):
         await link.request(PING)
-    assert "wiki sent an event that is no message" in caplog.text
+    assert "wiki sent an event that is not a message" in caplog.text
 
 
 @requirement("WIRE-08")
@@ -617,7 +617,7 @@ async def test_many_requests_at_once_each_get_their_own_answer() -> None:
 @requirement("LINK-20")
 def test_a_page_for_people_is_not_shown_as_the_reason() -> None:
     page = refusal("http://x/", 404, b"\n<!DOCTYPE html><title>Not found</title>")
-    assert page.message == "http://x/ answered with status 404: a web page, and no message"
+    assert page.message == "http://x/ answered with status 404: a web page, not a message"
     assert "/mcp" in page.hint
     assert refusal("http://x/", 429, b"<html>").hint == "it was asked too often: try again later"
     assert "`headers`" in refusal("http://x/", 403, b"<html>").hint
@@ -787,7 +787,7 @@ async def test_an_answer_on_a_stream_that_cannot_be_read_fails_at_once() -> None
         return events.response
 
     async with linked(respond) as (link, _, _):
-        with pytest.raises(LinkClosed, match="an answer that is no message"):
+        with pytest.raises(LinkClosed, match="an answer that is not a message"):
             await link.request(PING, Deadline("ping", 3.0))
 
 
@@ -796,7 +796,7 @@ async def test_a_page_in_place_of_an_answer_is_called_one() -> None:
         return web.Response(text="<html>log in</html>", content_type="text/html")
 
     async with linked(respond) as (link, _, _):
-        with pytest.raises(LinkClosed, match="answered with a web page, and no message"):
+        with pytest.raises(LinkClosed, match="answered with a web page, not a message"):
             await link.request(PING)
 
 
@@ -883,7 +883,7 @@ async def test_what_follows_the_end_of_a_packed_event_stream_is_not_kept() -> No
             await asyncio.sleep(0)
 
     async with linked(respond) as (link, *_):
-        with pytest.raises(LinkClosed, match="without an answer"):
+        with pytest.raises(LinkClosed, match="without a response"):
             await link.request(PING, Deadline("ping", 5))
 
 
@@ -898,7 +898,7 @@ async def test_an_event_stream_that_is_not_packed_as_it_says_is_told_as_that() -
         return stream.response
 
     async with linked(respond) as (link, *_):
-        with pytest.raises(LinkClosed, match="broke off: it is not packed as it says"):
+        with pytest.raises(LinkClosed, match="broke off: it is not compressed as it says"):
             await link.request(PING)
 
 

@@ -98,7 +98,7 @@ async def test_what_is_on_this_machine_is_reached_without_the_proxy() -> None:
 @requirement("LINK-16")
 async def test_a_proxy_that_lets_nobody_through_is_told_apart_from_the_server() -> None:
     async with forward_proxy(1, LOGIN) as proxy, linked(f"https://{AWAY}/mcp", proxy.url) as link:
-        with pytest.raises(LinkClosed, match="its proxy: it refuses the way there, with status 407") as told:
+        with pytest.raises(LinkClosed, match="its proxy: it rejects the connection with status 407") as told:
             await link.request(CALL)
         assert "correct `proxy`" in told.value.hint
 

@@ -121,7 +121,7 @@ def asked_for(link: SseLink, method: str) -> asyncio.Future[Response | Failure]:
 
 @requirement("LINK-23", "LINK-15")
 async def test_another_origin_gets_nothing_from_us() -> None:
-    with pytest.raises(LinkClosed, match="another place"):
+    with pytest.raises(LinkClosed, match="another origin"):
         async with linked(Old("http://localhost:1/steal")):
             pass
 
@@ -239,7 +239,7 @@ async def test_an_answer_to_the_post_counts(way: str) -> None:
         assert await link.request(OutgoingRequest("ping"), Deadline("ping", SHORT_S)) == Response(b"1", b"{}")
 
 
-@pytest.mark.parametrize(("way", "told"), [("page", "a web page"), ("broken", "no message")])
+@pytest.mark.parametrize(("way", "told"), [("page", "a web page"), ("broken", "not a message")])
 async def test_a_post_that_is_answered_with_nonsense_fails_at_once(way: str, told: str) -> None:
     async with linked(InPlace(way)) as (link, _, _):
         with pytest.raises(LinkClosed, match=told):

@@ -155,7 +155,7 @@ async def test_a_spec_that_no_file_could_have_is_told_at_once(wrong: dict[str, A
 
 @pytest.mark.parametrize("given", ["https://mcp.example.com/mcp", {"command": "cat"}])
 def test_what_is_no_spec_is_told_with_how_one_is_written(given: Any) -> None:
-    with pytest.raises(TypeError, match=r"is no UpstreamSpec: UpstreamSpec\('name'"):
+    with pytest.raises(TypeError, match=r"is not an UpstreamSpec: UpstreamSpec\('name'"):
         connect_server(given)
 
 

@@ -649,7 +649,7 @@ async def test_who_watches_a_resource_at_a_server_that_takes_no_note_hears_so(
     async with served(tmp_path, table("t", timeout_ms=200), ways=deaf_server(era)) as (mine, _, providers), few:
         one = provider(providers, "t")
         for uri in ("t://a", "t://b"):  # and the second does not wait for it
-            with pytest.raises(ClawftError, match=r"t: it has not said that it will tell of changes to t://[ab]"):
+            with pytest.raises(ClawftError, match=r"t: it did not confirm the subscription to t://[ab]"):
                 await one.watch_resource(uri, Caller(), lambda uri, more: None)
         assert not mine.find("t").interest.resources
 

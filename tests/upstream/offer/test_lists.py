@@ -322,9 +322,9 @@ def _page(asked: Asked) -> web.Response:
 
 NO_LISTS: dict[str, Callable[[Asked], web.Response]] = {
     "a web page": _page,
-    "sent nothing back": lambda asked: web.Response(status=202),
-    "no message": lambda asked: web.Response(text='{"jsonrpc":'),
-    "something else": lambda asked: web.json_response({"jsonrpc": "2.0", "id": 99_999, "result": {}}),
+    "sent no response": lambda asked: web.Response(status=202),
+    "not a message": lambda asked: web.Response(text='{"jsonrpc":'),
+    "to another request": lambda asked: web.json_response({"jsonrpc": "2.0", "id": 99_999, "result": {}}),
 }
 
 

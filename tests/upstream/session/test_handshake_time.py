@@ -45,7 +45,7 @@ class Nobody:
     def on_notification(self, notification: Notification, stream: int | None) -> None: ...
 
     async def answer_request(self, request: Request, stream: int | None) -> Mapping[str, Any]:
-        raise JsonRpcFailure(-32601, "nobody is here")
+        raise JsonRpcFailure(-32601, "nobody is present")
 
     def on_lost(self, error: LinkError) -> None: ...
 

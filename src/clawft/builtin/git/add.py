@@ -65,7 +65,7 @@ async def _restore(repo: Repo, paths: list[str], staged: bool, source: str) -> N
     args = ("--literal-pathspecs", "restore", "--no-progress", *_FROM_STDIN, *where)
     ran = await repo.attempt(*args, stdin=_spelled(paths), write=True)
     if ran.code != 0 and "did not match any" in ran.err:
-        raise InvalidArguments(f"{repo.tool}: git knows no such file there: {', '.join(paths[:5])}")
+        raise InvalidArguments(f"{repo.tool}: git has no such file there: {', '.join(paths[:5])}")
     repo.check(ran)
 
 

@@ -36,11 +36,11 @@ def read_address(tool: str, url: str) -> RemoteAddress:
     if url.startswith("file://"):
         return RemoteAddress("file", url.removeprefix("file://"))
     if scheme := _SCHEME.match(url):
-        raise _refused(tool, f"{scheme['scheme']} is no way to a repository that may be used")
+        raise _refused(tool, f"{scheme['scheme']} is not an allowed way to reach a repository")
     if found := _SCP.fullmatch(url):
         return RemoteAddress("ssh", url, found["host"])
     if ":" in url.partition("/")[0]:
-        raise _refused(tool, f"{url!r} is no address of a repository")
+        raise _refused(tool, f"{url!r} is not an address of a repository")
     return RemoteAddress("file", url)
 
 

@@ -32,20 +32,22 @@ def revision(tool: str, name: str, value: str) -> str:
 def ref_name(tool: str, name: str, value: str) -> str:
     """Check the name of a new branch or tag against the rules of git."""
     if not _REF.fullmatch(word(tool, name, value)):
-        raise InvalidArguments(f"{tool}: {value!r} can be no name of a branch or tag", hint="letters, digits, . _ - /")
+        raise InvalidArguments(
+            f"{tool}: {value!r} is not a valid name of a branch or tag", hint="letters, digits, . _ - /"
+        )
     return value
 
 
 def remote_name(tool: str, value: str) -> str:
     """Check the name of a configured remote; an address is refused, as it would bypass the rules for addresses."""
     if not _REMOTE.fullmatch(word(tool, "remote", value)):
-        raise InvalidArguments(f"{tool}: {value!r} is no name of a remote", hint="the name of one, such as origin")
+        raise InvalidArguments(f"{tool}: {value!r} is not the name of a remote", hint="the name of one, such as origin")
     return value
 
 
 def full_id(tool: str, name: str, value: str) -> str:
     if not _FULL_ID.fullmatch(word(tool, name, value)):
-        raise InvalidArguments(f"{tool}: '{name}' is no full commit id: {value!r}", hint="40 hexadecimal digits")
+        raise InvalidArguments(f"{tool}: '{name}' is not a full commit id: {value!r}", hint="40 hexadecimal digits")
     return value
 
 
@@ -97,4 +99,4 @@ def _check(tool: str, name: str, value: str, bound: int) -> None:
     if "\0" in value:
         raise InvalidArguments(f"{tool}: '{name}' holds a null byte")
     if any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise InvalidArguments(f"{tool}: '{name}' is no valid text")
+        raise InvalidArguments(f"{tool}: '{name}' is not valid text")

@@ -101,5 +101,5 @@ def _failed(tool: str, file: str, otherwise: Exception) -> Exception:
     if "invalid object name" in str(otherwise):  # and then a line of any file
         return ExecutionFailed(f"{tool}: the file that blame.ignoreRevsFile names in .git/config is no list of commits")
     if "no such path" in str(otherwise) or "no file" in str(otherwise):
-        return InvalidArguments(f"{tool}: git knows no file '{file}' there", hint="paths start at the repository's top")
+        return InvalidArguments(f"{tool}: git has no file '{file}' there", hint="paths start at the repository's top")
     return otherwise

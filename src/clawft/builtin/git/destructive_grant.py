@@ -19,6 +19,6 @@ async def ensure_granted(git: Git, what: Destructive, doing: str) -> None:
         return
     raise PermissionDenied(
         git.tool,
-        f"{doing}, and nobody granted that",
+        f"{doing}, which nobody has allowed",
         hint=f'if you want it without being asked, add "{what}" to git.allow in {home() / "config.toml"}',
     )

@@ -139,7 +139,7 @@ async def _totals(repo: Repo, files: int, rest: Sequence[str]) -> DiffTotals:
 
 def _gone(tool: str) -> InvalidArguments:
     return InvalidArguments(
-        f"{tool}: the file where this page begins does not differ any more", hint="begin again, without cursor"
+        f"{tool}: the file where this page begins no longer differs", hint="start again without cursor"
     )
 
 

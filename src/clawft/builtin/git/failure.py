@@ -22,7 +22,7 @@ class KnownFailure(Struct, frozen=True):
 _LIST = "$LIST"
 """Replaced by the path of the user's list of trusted folders."""
 _UNSEEN = "git does not see '{0}' where it runs"
-_OTHERS = "its cell keeps secrets from it (git.sandbox); name the other paths"
+_OTHERS = "its sandbox hides secrets from it (git.sandbox); name the other paths"
 
 _REASONS: Sequence[KnownFailure] = (
     KnownFailure(
@@ -34,7 +34,7 @@ _REASONS: Sequence[KnownFailure] = (
     KnownFailure(r"your current branch '([^']*)' does not have any commits", "the branch '{0}' has no commits yet"),
     KnownFailure(
         r"unknown repository extensions? found:\s*(\S+)",
-        "this git knows nothing of '{0}', which the repository is made with",
+        "this git does not support '{0}', which the repository is made with",
         "a newer git does",
     ),
     KnownFailure(r"no such ref: HEAD", "the repository has no commits yet"),
@@ -58,12 +58,12 @@ _REASONS: Sequence[KnownFailure] = (
     ),
     KnownFailure(
         r"Unable to create '([^']*\.lock)': File exists",
-        "another git is at work here: '{0}' exists",
+        "another git is working here: '{0}' exists",
         "wait for it; if no git is running, remove the lock",
     ),
     KnownFailure(
         r"terminal prompts disabled|could not read Username|Authentication failed|Permission denied \(|Host key verif",
-        "the server wants a login",
+        "the server needs a login",
         f"your own credentials are used in folders on your list {_LIST}",
     ),
     KnownFailure(

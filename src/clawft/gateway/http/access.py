@@ -31,7 +31,7 @@ AccessAnswer = Caller | AccessRefusal | Awaitable[Caller | AccessRefusal]
 Authenticate = Callable[[Headers], AccessAnswer | None]
 """The caller these headers prove, why not, or None for a word of ours; to be awaited where somebody must be asked."""
 REALM = 'Bearer realm="clawft"'
-OF_A_PROXY = "a proxy in front of it has to send a Host that it knows, like localhost"
+OF_A_PROXY = "a proxy in front of it must send a Host that the gateway knows, such as localhost"
 WHERE_IT_IS = "`weft gateway` prints the line that has it"
 
 

@@ -86,7 +86,7 @@ class People:
         except BadToken as bad:
             return AccessRefusal(401, bad.message, self._challenge("invalid_token"))
         except LoginFailed:
-            return AccessRefusal(503, "the keys of the issuer cannot be had; try again")
+            return AccessRefusal(503, "the keys of the issuer cannot be fetched; try again")
         if not person.scopes.issuperset(self._scopes):
             return AccessRefusal(
                 403, f"the token lacks the scope {' '.join(self._scopes)}", self._challenge("insufficient_scope")

@@ -94,7 +94,9 @@ class Prompts:
     def find(self, caller: Caller, name: str) -> NamedPrompt:
         found = self._look_up(name, caller)
         if found is None:
-            raise ToolNotFound(f"unknown prompt: {name[:MAX_TOLD]}", hint="prompts/list names the prompts there are")
+            raise ToolNotFound(
+                f"unknown prompt: {name[:MAX_TOLD]}", hint="call prompts/list to see the available prompts"
+            )
         return found
 
     def _look_up(self, name: str, caller: Caller) -> NamedPrompt | None:

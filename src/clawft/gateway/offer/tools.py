@@ -221,7 +221,7 @@ def _tools_of(provider: Provider, *, of_server: bool) -> tuple[Tool, ...]:
         return listed
     tools = tuple(each for each in listed if _is_sound(each))
     if len(tools) < len(listed):
-        log.warning("the provider %s lists what is no tool; that is left out", provider.namespace)
+        log.warning("the provider %s lists something that is not a tool; it is left out", provider.namespace)
     return tools
 
 

@@ -145,7 +145,7 @@ def _read_wish(target: CallTarget) -> int | None:
         raise BadParams(f"{target.method}: task: {wrong}") from None
     wished = milliseconds(ttl)
     if wished is None and ttl is not None:
-        raise BadParams(f"{target.method}: task: the ttl {ttl} is no time to keep it for")
+        raise BadParams(f"{target.method}: task: the ttl {ttl} is not a valid lifetime")
     return wished
 
 

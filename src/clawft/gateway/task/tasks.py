@@ -225,9 +225,9 @@ class TaskBoard:
         self._forget_old()
         own = sum(task.caller.principal == caller.principal for task in self._tasks.values())
         if own >= MAX_OF_ONE:
-            raise Busy(f"{own} tasks of yours are kept already", hint="wait until some expire")
+            raise Busy(f"{own} of your tasks are kept already", hint="wait until some expire")
         if len(self._tasks) >= MAX_TASKS:
-            raise Busy("as many tasks as there is room for are kept already", hint="wait until some expire")
+            raise Busy("no more tasks can be kept", hint="wait until some expire")
         task = Task(caller, tool, self._tell, known, wished_ms)
         self._tasks[task.id] = task
         task.work = asyncio.get_running_loop().create_task(self._work(task, run), name=f"task {task.id}")
@@ -251,7 +251,7 @@ class TaskBoard:
             if not is_failure(ended):
                 task.move("cancelled")
                 raise
-            log.exception("task %s broke", task.id)
+            log.exception("task %s failed", task.id)
             task.error = {"code": INTERNAL_ERROR, "message": "internal error"}
             task.move("failed")
         else:

@@ -40,10 +40,10 @@ class Backlog:
             self._room.set()
 
     async def wait_for_room(self) -> None:
-        """Return once there is room to write; raises ConnectionResetError when the client has gone."""
+        """Return once there is room to write; raises ConnectionResetError when the client has disconnected."""
         self._room = self._room or asyncio.Event()
         while self.since and not self._is_left:
             self._room.clear()
             await self._room.wait()
         if self._is_left:
-            raise ConnectionResetError("the client has gone")
+            raise ConnectionResetError("the client has disconnected")

@@ -27,7 +27,7 @@ PIECE_BYTES: Final = 64 * 1024
 """A longer body goes out in pieces of this size, each waiting until the client took the one before."""
 _TAIL: Final = 4 * PIECE_BYTES  # of a body: more of it never waits in the transport
 BROKEN: Final = Refusal(500, "the server failed to answer this request; its log says why")
-STOPPED: Final = Refusal(503, "the server is stopping; what was asked of it may have been done all the same")
+STOPPED: Final = Refusal(503, "the server is stopping; the request may have taken effect")
 
 log = logging.getLogger("clawft.http")
 
@@ -147,7 +147,7 @@ class HttpExchange:
 
     async def send(self, message: Message) -> None:
         if self.gone:
-            raise ConnectionResetError("the client has gone")
+            raise ConnectionResetError("the client has disconnected")
         if message["type"] == "http.response.body":
             await self._send_body(message.get("body", b""), message.get("more_body", False))
         elif message["type"] == "http.response.start":

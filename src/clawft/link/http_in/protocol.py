@@ -23,7 +23,7 @@ HOLD_BYTES: Final = 16 * 1024
 """Bytes of a body, or of pipelined requests, that are held before reading is paused."""
 WRITE_HIGH: Final = 64 * 1024
 WRITE_LOW: Final = 16 * 1024
-TOO_LATE: Final = Refusal(503, "shutting down: the call did not finish in time, and may have been done all the same")
+TOO_LATE: Final = Refusal(503, "shutting down: the call did not finish in time; it may have taken effect")
 
 OVERSTAYED: Final = Refusal(503, "too many connections are open, and this request took too long; try again later")
 TOO_MUCH_PIPELINED: Final = Refusal(

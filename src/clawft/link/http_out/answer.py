@@ -44,7 +44,7 @@ async def excerpt(response: ClientResponse) -> bytes:
 
 
 def forgotten(url: str) -> SessionLost:
-    return SessionLost(f"{url} has forgotten our session")
+    return SessionLost(f"{url} does not know our session any more")
 
 
 def refusal(url: str, status: int, body: bytes) -> LinkRefused:
@@ -77,7 +77,7 @@ async def read_body(url: str, response: ClientResponse, limit: int, sender: Link
 def no_message(url: str, body: bytes, wrong: WireError) -> LinkClosed:
     if is_page(body):
         return LinkClosed(f"{url} answered with {_PAGE}", hint=_PAGE_HINT)
-    return LinkClosed(f"{url} sent something that is no message: {wrong}")
+    return LinkClosed(f"{url} sent something that is not a message: {wrong}")
 
 
 def is_page(body: bytes) -> bool:
@@ -85,11 +85,11 @@ def is_page(body: bytes) -> bool:
 
 
 _HINTS = {
-    403: "it refuses us: is the key in its `headers` right, and meant for this address?",
+    403: "it rejects the request: check that the key in its `headers` is right and for this address",
     429: "it was asked too often: try again later",
-    **dict.fromkeys((502, 503, 504), "what stands before it does not reach it: try again later"),
+    **dict.fromkeys((502, 503, 504), "a proxy in front of it does not reach it: try again later"),
 }
-_PAGE, _PAGE_HINT = "a web page, and no message", "is this the address of an MCP server? Many end in /mcp"
+_PAGE, _PAGE_HINT = "a web page, not a message", "check that this is the address of an MCP server; many end in /mcp"
 
 
 def is_failure(body: bytes) -> bool:

@@ -124,10 +124,10 @@ class ClientLink:
     def _needs_auth(self, response: ClientResponse) -> NeedsAuth:
         """Where no login of ours is used: because a header was configured instead, or nobody has any for us."""
         if any(name.lower() == "authorization" for name in self._configured):
-            problem = f"{self._url} does not take the Authorization header that is configured for it"
-            hint = f"correct it in `headers`, or take it out there and: weft auth login {self._name}"
+            problem = f"{self._url} rejects the Authorization header that is configured for it"
+            hint = f"correct it in `headers`, or remove it and run: weft auth login {self._name}"
         else:
-            problem, hint = f"{self._url} wants a login", "give it a token in `headers`"
+            problem, hint = f"{self._url} needs a login", "give it a token in `headers`"
         sent = "Authorization" in response.request_info.headers
         return NeedsAuth(problem, challenge=challenges_in(response), hint=hint, passing=not sent)
 

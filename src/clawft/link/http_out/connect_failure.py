@@ -12,10 +12,10 @@ from yarl import URL
 
 from clawft.policy.address import is_loopback
 
-TRUST = "if you trust whoever signed it, name a file with their certificate in SSL_CERT_FILE and start again"
-CLOCK = "whoever runs the server has to renew it; is the clock of this machine right?"
+TRUST = "if you trust its issuer, set SSL_CERT_FILE to a file with the issuer's certificate and start again"
+CLOCK = "the operator of the server must renew it; also check the clock of this machine"
 WEAK = "whoever runs the server has to get one with a longer key and a newer signature"
-NAME = "use the name that the certificate is for, or ask whoever runs the server for one that has this name"
+NAME = "use the name in the certificate, or ask the operator of the server for a certificate with this name"
 
 _EXPIRED, _EARLY = 10, 9
 _MEANT_FOR = frozenset({62, 63, 64})
@@ -87,11 +87,11 @@ def reason(error: BaseException) -> str:
     """The library wraps it in the host and the port, which whoever reads this knows already."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         certificate = error.certificate_error
-        return f"its certificate is not accepted: {getattr(certificate, 'verify_message', '') or certificate}"
+        return f"its certificate is rejected: {getattr(certificate, 'verify_message', '') or certificate}"
     if isinstance(error, aiohttp.ClientHttpProxyError):
-        return f"it refuses the way there, with status {error.status}"
+        return f"it rejects the connection with status {error.status}"
     if isinstance(error, aiohttp.InvalidURL):
-        return "it is no address"
+        return "it is not an address"
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return "it did not open the connection in time"
     if isinstance(error, aiohttp.ClientConnectorError):
@@ -133,14 +133,14 @@ def advice(error: BaseException) -> str:
         return _advice_on(code)
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
     if isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER":
-        return "does its address begin with http:// instead of https://?"
+        return "check whether its address begins with http:// instead of https://"
     return _advice_on_proxies(error.host) if isinstance(error, aiohttp.ClientConnectorError) else ""
 
 
 def _advice_on_proxies(host: str) -> str:
     """Where other programs get through, and we do not."""
     proxy = None if is_loopback(host) else next(filter(os.environ.get, _PROXIES), None)
-    problem = f"{proxy} is set, which weft does not use: it has to reach the place itself"
+    problem = f"{proxy} is set, which weft does not use: it must reach the address directly"
     return f"{problem}; the entry of an MCP server may name a `proxy`" if proxy else ""
 
 

@@ -92,7 +92,7 @@ class BoundedConnection(ResponseHandler):
         self._came += len(data)
         body = self._payload
         if body is not None and self._came > MAX_FRAMING + FRAMING_EACH * body.total_bytes:
-            self._cut_off(f"more than {MAX_FRAMING} bytes around an answer that are none of it")
+            self._cut_off(f"more than {MAX_FRAMING} bytes of framing around a response")
 
     def _take_some(self) -> None:
         """Parse a part of what is here, then leave the time to others, for as long as makes this our share of it."""

@@ -71,7 +71,7 @@ class ClientExchange:
         return LinkClosed(problem, hint=advice(error), is_garbled=is_garbled(error))
 
 
-_PROXY_HINT = "correct `proxy` in the entry of this server, or ask whoever runs the proxy"
+_PROXY_HINT = "correct `proxy` in the entry of this server, or ask the operator of the proxy"
 
 
 class LoginExchange(ClientExchange):
@@ -93,7 +93,7 @@ class LoginExchange(ClientExchange):
             if response.status not in CHALLENGES or not await self._is_better(response, sent):
                 return response
             await exchange.__aexit__(None, None, None)
-        raise LinkRefused(f"{mask_url(self._url)} is content with no login", http_status=401)
+        raise LinkRefused(f"{mask_url(self._url)} accepts no login", http_status=401)
 
     async def _is_better(self, response: ClientResponse, sent: str) -> bool:
         try:

@@ -32,7 +32,7 @@ TURN_SECONDS = 10.0
 """How long a large answer waits for those of others."""
 MAX_SENDERS = 256
 """Sites of which we know whether their large answers come."""
-ELSEWHERE = "nothing was done there: call that address itself, if you trust it"
+ELSEWHERE = "nothing was changed; call the new address directly if you trust it"
 PROBE_BYTES = 8192
 """A null byte among the first of these means: not a text."""
 AGENT = "clawft"
@@ -124,7 +124,7 @@ async def _follow(url: "URL", judge: Judge, outgoing: FetchRequest, bounds: Fetc
             return answer
         status, target = answer
         if not bounds.redirects:
-            raise LinkError(f"it redirects to {mask_url(str(target))}, where we do not go")
+            raise LinkError(f"it redirects to {mask_url(str(target))}, which is not followed")
         try:
             outgoing = after_redirect(outgoing, status, same_origin=target.origin() == url.origin())
         except LinkError as elsewhere:
@@ -141,7 +141,7 @@ def after_redirect(outgoing: FetchRequest, status: int, *, same_origin: bool) ->
     if status == _SEE_OTHER or (status in _BECOMES_GET and method == "POST"):
         method = "HEAD" if method == "HEAD" else "GET"
     if not same_origin and method not in _ONLY_LOOK:
-        raise LinkError(f"a {method} is redirected to another place, and not sent on there")
+        raise LinkError(f"a {method} is redirected to another origin and not sent there")
     kept = method == outgoing.method and same_origin
     return FetchRequest(method, outgoing.headers if same_origin else {}, outgoing.body if kept else b"")
 

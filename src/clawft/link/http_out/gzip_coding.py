@@ -28,7 +28,7 @@ def decompressed(url: str, body: bytes, limit: int) -> bytes:
     try:
         decoded = zlib.decompressobj(_GZIP).decompress(body, limit + 1)
     except zlib.error as wrong:
-        raise LinkClosed(f"{url} sent an answer that is not packed as it says: {wrong}", is_garbled=True) from None
+        raise LinkClosed(f"{url} sent a response that is not compressed as it says: {wrong}", is_garbled=True) from None
     if len(decoded) > limit:
         raise too_long(url, limit)
     return decoded
@@ -48,6 +48,6 @@ async def decompressed_parts(response: ClientResponse) -> AsyncIterator[bytes]:
                 yield piece
                 piece = unpacking.decompress(unpacking.unconsumed_tail, READ_AHEAD)
         except zlib.error as wrong:
-            raise GarbledBody(f"it is not packed as it says: {wrong}") from None
+            raise GarbledBody(f"it is not compressed as it says: {wrong}") from None
         if unpacking.eof:  # which keeps whatever else comes
             return

@@ -33,7 +33,7 @@ class HttpSession:
         """Take the id that the server gives in its answer to initialize."""
         id = response.headers.get("Mcp-Session-Id", "")
         if not _ID.fullmatch(id):
-            raise LinkClosed(f"{self._url} gave us a session id of other characters than the visible ones of ASCII")
+            raise LinkClosed(f"{self._url} sent a session id with characters that are not visible ASCII")
         self.id = id
 
     def headers(self, outgoing: OutgoingRequest | None = None) -> dict[str, str]:

@@ -182,9 +182,9 @@ class HttpLink(ClientLink):
             async with asyncio.timeout(ASIDE_SECONDS):
                 await self._repeated(True, partial(self._post_once, message))
         except LinkError as failed:
-            self._note(f"{self._url} took no notification: {failed}")
+            self._note(f"{self._url} did not accept a notification: {failed}")
         except TimeoutError:
-            self._note(f"{self._url} took no notification within {ASIDE_SECONDS:g} s")
+            self._note(f"{self._url} did not accept a notification within {ASIDE_SECONDS:g} s")
 
     async def _post_once(self, message: bytes) -> None:
         async with self._post(message, None) as response:
@@ -257,7 +257,7 @@ class HttpLink(ClientLink):
             idle = 0 if place.news > before else idle + 1
         if answer is None:
             self._open_client()
-            raise LinkClosed(f"{self._url} ended the stream without an answer{_in_vain(idle)}")
+            raise LinkClosed(f"{self._url} ended the stream without a response{_in_vain(idle)}")
         return answer
 
     async def _wait_to_resume(self, seconds: float) -> None:
@@ -330,7 +330,7 @@ class HttpLink(ClientLink):
             async with self._exchange(client, "DELETE", self._target, self._session.headers(), None):
                 pass
         except LinkError:
-            log.debug("%s did not take our goodbye", self._url)
+            log.debug("%s did not confirm the end of the session", self._url)
 
 
 def _ignore_loss(error: LinkError) -> None:

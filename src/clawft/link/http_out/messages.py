@@ -41,7 +41,7 @@ class Messages:
         if isinstance(answer, Response | Failure) and answers(answer, id):
             return answer
         self._received.unasked += isinstance(answer, Response | Failure)
-        raise LinkClosed(f"{self._url} answered with something else than the answer to our request")
+        raise LinkClosed(f"{self._url} sent a response to another request")
 
     def answer_in(self, event: SseEvent, id: int | None) -> Response | Failure | None:
         """The answer to this request, if that is what an event of a stream carries; everything else is passed on."""
@@ -60,7 +60,7 @@ class Messages:
                 body = BytesIO(self._answer_among(id, body.getvalue()))
             size = body.seek(0, SEEK_END)
             if not size:
-                raise LinkClosed(f"{self._url} took our request and sent nothing back")
+                raise LinkClosed(f"{self._url} accepted the request but sent no response")
             return reading.decode(body.getvalue()) if size < INPLACE_BYTES else reading.decode_large(body)
         except WireError as wrong:
             if self._received.pending_lists and (found := read_salvaged(body.getvalue())):
@@ -82,7 +82,7 @@ class Messages:
                 return found
             self._received.note_bad_event(wrong)
             if may_answer(data, id):
-                raise LinkClosed(f"{self._url} sent an answer that is no message: {wrong}") from None
+                raise LinkClosed(f"{self._url} sent an answer that is not a message: {wrong}") from None
             return None
 
     def _answer_among(self, id: int | None, body: bytes) -> bytes:

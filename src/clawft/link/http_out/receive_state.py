@@ -36,4 +36,4 @@ class ReceiveState:
     def note_bad_event(self, wrong: WireError) -> None:
         self.bad_events += 1
         if self.bad_events <= SHOWN_BAD_EVENTS:
-            log.warning("%s sent an event that is no message: %s", self._server, wrong)
+            log.warning("%s sent an event that is not a message: %s", self._server, wrong)

@@ -71,7 +71,7 @@ class SseLink(ClientLink):
             async with asyncio.timeout(CONNECT_SECONDS):
                 await self._endpoint
         except TimeoutError:
-            raise LinkClosed(f"{self._url} did not say where to post to within {CONNECT_SECONDS:g} s") from None
+            raise LinkClosed(f"{self._url} did not name its endpoint within {CONNECT_SECONDS:g} s") from None
 
     # ── sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -134,7 +134,7 @@ class SseLink(ClientLink):
             async with asyncio.timeout(ASIDE_SECONDS):
                 await self._post(message)
         except (LinkError, TimeoutError) as failed:
-            self.refused_notice = f"{self._url} took no notification: {failed}"
+            self.refused_notice = f"{self._url} did not accept a notification: {failed}"
             log.warning("%s", self.refused_notice)
 
     async def _post(self, message: bytes, awaited: Awaited | None = None) -> None:
@@ -221,7 +221,7 @@ class SseLink(ClientLink):
     def _take_endpoint(self, place: str) -> None:
         """Said once, and on the same origin: our headers go nowhere else."""
         if len(place) > MAX_ENDPOINT or not is_same_origin(self._target, place):
-            raise LinkClosed(f"{self._url} wants us to post to another place: {place[:200]}")
+            raise LinkClosed(f"{self._url} names an endpoint on another origin: {place[:200]}")
         if not self._endpoint.done():
             self._endpoint.set_result(urljoin(self._target, place))
 
@@ -275,7 +275,7 @@ class SseLink(ClientLink):
         if client is None:
             return
         if self._broken is None:
-            self._broken = LinkClosed(f"the link to {self._url} was closed: it is stopped, or connected anew")
+            self._broken = LinkClosed(f"the link to {self._url} was closed because it is being stopped or reconnected")
         self._waiting.fail_all(self._broken)
         leaving = set(self._goodbyes)
         if self._stream is not None:

@@ -81,7 +81,9 @@ def connect_server(spec: UpstreamSpec, *, workspace: Path | str = ".", seconds: 
     Raises NotConnected with the step that failed: the start, the handshake, the list of tools.
     """
     if not isinstance(spec, UpstreamSpec):  # pyright: ignore[reportUnnecessaryIsInstance] - not all check types
-        raise TypeError(f"{spec!r} is no UpstreamSpec: UpstreamSpec('name', command=…), or UpstreamSpec('name', url=…)")
+        raise TypeError(
+            f"{spec!r} is not an UpstreamSpec: UpstreamSpec('name', command=…), or UpstreamSpec('name', url=…)"
+        )
     return Connecting(_connect(spec, _resolved(workspace), seconds))
 
 
@@ -96,7 +98,7 @@ async def _connect(spec: UpstreamSpec, folder: Path, seconds: float) -> ServerPr
     provider = providers.find(spec.name)
     if provider is None or done.errors:
         await pool.close()
-        why = done.errors.get(spec.name, "it is switched off, or called in the name of people")
+        why = done.errors.get(spec.name, "it is disabled, or called on behalf of people")
         raise NotConnected(f"{spec.name}: {why}")
     provider.close = pool.close
     return provider

@@ -51,7 +51,7 @@ class LoginOffers:
         self._open: dict[str, asyncio.Task[None]] = {}
 
     def state_changed(self, upstream: Upstream) -> None:
-        """End the offer when the server is connected, and make one when it wants a login."""
+        """End the offer when the server is connected, and make one when it needs a login."""
         name = upstream.spec.name
         if upstream.state not in (ServerState.NEEDS_AUTH, ServerState.CONNECTED):
             return

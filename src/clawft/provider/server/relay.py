@@ -123,7 +123,7 @@ def _must_be_whole(result: bytes) -> None:
         named = kind[:50].decode(errors="replace")
         raise ProtocolFailure(f"a result of the kind {named}, which the revision it speaks does not have")
     if _is_object(members.get("task", Raw(_NULL))):
-        raise ProtocolFailure("a task in place of a result, and none that could be followed")
+        raise ProtocolFailure("a task in place of a result, but no valid one")
 
 
 def _readable(result: bytes, *, stateless: bool, older: bool) -> bytes:

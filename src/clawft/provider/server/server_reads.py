@@ -157,7 +157,7 @@ async def watch(upstream: Upstream, uri: str, changed: TellChange) -> Callable[[
         if uri in interest.refused:
             raise failed(upstream.spec.name, interest.refused[uri])
         if not heard:
-            raise failed(upstream.spec.name, LinkError(f"it has not said that it will tell of changes to {uri}"))
+            raise failed(upstream.spec.name, LinkError(f"it did not confirm the subscription to {uri}"))
     except BaseException:
         release()
         raise

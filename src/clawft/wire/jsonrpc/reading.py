@@ -76,7 +76,7 @@ def decode(line: bytes) -> Message:
 def _with_its_own_id(message: Message, line: bytes) -> Message:
     """A text may have a replacement for a lone surrogate. An id may not: it has to go back as it came."""
     if isinstance(message, Request) and message.id not in line:
-        raise BadEnvelope("the id has half of a character in it, which no answer could repeat", id=NULL)
+        raise BadEnvelope("the id contains half a surrogate pair, which no response could repeat", id=NULL)
     return message
 
 

@@ -39,7 +39,7 @@ def fail_answered(message: bytes, members: Sequence[bytes], waiting: Waiting, wr
     for each in members or (message,):
         answered = likely_answer(each)
         if answered:
-            waiting.fail(answered, UnreadableAnswer(f"the answer is no message: {wrong}"))
+            waiting.fail(answered, UnreadableAnswer(f"the answer is not a message: {wrong}"))
     if not members and (why := unread_answers(message)):
         waiting.fail_all(UnreadableAnswer(f"the answer cannot be read: {why}"))
 

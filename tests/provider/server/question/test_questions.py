@@ -151,7 +151,7 @@ async def test_a_state_altered_another_callers_or_used_twice_is_refused(tmp_path
         assert (await retry(ada, asked, tool="twice"))["error"]["code"] == -32602
         assert texts(await retry(ada, asked))[0].startswith("t: ")
         again = await retry(ada, asked)
-        assert (again["error"]["code"], "goes on already" in again["error"]["message"]) == (-32602, True)
+        assert (again["error"]["code"], "is already continuing" in again["error"]["message"]) == (-32602, True)
 
 
 @requirement("RES-10")
@@ -308,7 +308,7 @@ async def test_there_is_an_end_to_questions(tmp_path: Path) -> None:
         for _ in range(64):
             question = await caller.notice("elicitation/create")
             caller.write({"jsonrpc": "2.0", "id": question["id"], "result": ADA})
-        await until(lambda: any("and this was one more" in json.dumps(each) for each in mine.answered()))
+        await until(lambda: any("a call may ask at most" in json.dumps(each) for each in mine.answered()))
         caller.notify("notifications/cancelled", requestId=id)
 
 
@@ -325,7 +325,7 @@ async def test_no_question_is_shown_to_an_agent_it_may_not_be_of(
         ada.send("tools/call", {"name": "curious__form", "arguments": {"token": "a"}})
         await ada.notice("elicitation/create")
         said = texts(await bob.call("curious__form", token="b"))[0]
-        assert "it cannot be told whose question this is" in said
+        assert "so it is not clear whose question this is" in said
         assert not any(message.get("method") == "elicitation/create" for message in ada.messages)
         for number in range(2 * TOLD_UNCLEAR):
             await bob.call("curious__form", token=f"b{number}")
@@ -379,7 +379,7 @@ async def test_no_question_of_a_call_that_was_given_up_is_shown_to_another_perso
             ada.notify("notifications/cancelled", requestId=id)
         await until(lambda: not upstream.flights)
         said = texts(await bob.call("forgets__ask"))[0]
-        assert "it cannot be told whose question this is" in said
+        assert "so it is not clear whose question this is" in said
         assert not any(message.get("method") == "elicitation/create" for message in bob.messages)
 
 
@@ -404,7 +404,7 @@ async def test_agents_of_one_person_that_stand_alone_do_not_see_each_others_ques
         lasting = one.send("tools/call", named("one", "linger"))
         await until(lambda: any(each.get("method") == "tools/call" for each in mine.heard()))
         said = texts(await other.ask("tools/call", named("other", "form")))[0]
-        assert "it cannot be told whose question this is" in said
+        assert "so it is not clear whose question this is" in said
         await one.call("curious__echo", modern(), token="now it ends")
         assert texts(await one.answer(lasting)) == ["t"]
 

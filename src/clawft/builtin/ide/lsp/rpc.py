@@ -196,7 +196,7 @@ class Rpc(asyncio.Protocol):
             for body in self._framer.feed(data):
                 self._accept(decode_mended(_message, body))
         except (ValueError, RecursionError, msgspec.DecodeError) as wrong:
-            self._give_up(f"wrote something that is no message: {wrong}")
+            self._give_up(f"wrote something that is not a message: {wrong}")
 
     def eof_received(self) -> None:
         self._loop.call_later(LAST_WORDS_SECONDS, self._gone)

@@ -69,7 +69,7 @@ class ForeignTasks:
         try:
             return read_question(self._server.spec, asked.method, bytes(asked.params), _FOLLOWER)
         except JsonRpcFailure as refused:
-            raise ProtocolFailure(f"a task asks what it may not: {refused.message}") from None
+            raise ProtocolFailure(f"a task asks a question that is not allowed: {refused.message}") from None
 
     async def update(self, id: str, caller: Caller, responses: Mapping[str, Raw]) -> None:
         await self._about("tasks/update", id, caller, inputResponses=responses)

@@ -37,8 +37,8 @@ async def answer(upstream: Upstream, request: Request, stream: int | None, roots
         return await _ask(flight, question)
     if flight == UNCLEAR:
         _tell_of_unclear(upstream)
-        raise JsonRpcFailure(INTERNAL_ERROR, "several agents are calling: it cannot be told whose question this is")
-    raise JsonRpcFailure(METHOD_NOT_FOUND, f"{request.method}: there is no call that this could belong to")
+        raise JsonRpcFailure(INTERNAL_ERROR, "several agents are calling, so it is not clear whose question this is")
+    raise JsonRpcFailure(METHOD_NOT_FOUND, f"{request.method}: it belongs to no call")
 
 
 _NOBODY = Caller()
@@ -49,7 +49,7 @@ def _tell_of_unclear(upstream: Upstream) -> None:
     upstream.unclear_questions += 1
     if upstream.unclear_questions <= TOLD_UNCLEAR:
         log.warning(
-            "%s asks, but several agents call it at once: it cannot be told whose question this is "
+            "%s asks, but several agents call it at once, so it is not clear whose question this is "
             '(isolation = "per-session" gives each its own)',
             upstream.spec.name,
         )
@@ -60,7 +60,7 @@ async def _ask(flight: Flight, question: Question) -> Mapping[str, Any]:
     refuse_unless_able(flight.call.caller, question)
     flight.asked += 1
     if flight.asked > MAX_ASKED:
-        raise JsonRpcFailure(INTERNAL_ERROR, f"a call may ask {MAX_ASKED} questions, and this was one more")
+        raise JsonRpcFailure(INTERNAL_ERROR, f"a call may ask at most {MAX_ASKED} questions")
     flight.waiting += 1
     flight.hold()
     try:

@@ -49,7 +49,7 @@ class ParkedCalls:
     def keep(self, call: OpenCall, caller: Caller) -> None:
         """Keep the call until its caller comes back or its time is up. Raises Busy if too many wait."""
         if len(self._parked) >= self._limit or self._of[caller.principal] >= self._each:
-            call.end("too many calls wait for an answer of their agent")
+            call.end("too many calls are waiting for their agents' answers")
             raise Busy(
                 f"busy: {len(self._parked)} calls wait for answers",
                 hint="answer those first, or wait until they expire",
@@ -63,7 +63,7 @@ class ParkedCalls:
         parked = self._parked.get(id)
         if parked is None or parked.principal != caller.principal or parked.call.server != server:
             raise BadParams(
-                "the call this requestState belongs to has expired, ended, or goes on already",
+                "the call this requestState belongs to has expired, has ended, or is already continuing",
                 hint="call again without it",
             )
         self._leave(parked)
@@ -79,5 +79,5 @@ class ParkedCalls:
     def _expire(self, id: str) -> None:
         parked = self._parked[id]
         self._leave(parked)
-        log.info("%s: nobody came back to answer within %g s", parked.call.server, self._seconds)
+        log.info("%s: nobody answered within %g s", parked.call.server, self._seconds)
         parked.call.end(f"the agent did not answer within {self._seconds:g} s")

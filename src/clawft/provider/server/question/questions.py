@@ -45,7 +45,9 @@ def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller,
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{method}: the configuration does not let {spec.name} ask that")
     most = MAX_SAMPLING_BYTES if kind == "sampling" else MAX_ASKED_BYTES
     if len(params) > most:
-        raise JsonRpcFailure(INVALID_PARAMS, f"{method}: the question has {len(params)} bytes, and {most} is the most")
+        raise JsonRpcFailure(
+            INVALID_PARAMS, f"{method}: the question has {len(params)} bytes; at most {most} are allowed"
+        )
     try:
         asked = _params.decode(_mended(kind, params or b"{}"))
     except (msgspec.DecodeError, RecursionError) as wrong:

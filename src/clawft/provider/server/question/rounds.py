@@ -73,7 +73,7 @@ class Rounds:
                 for key, each in asked.items()
             }
         except JsonRpcFailure as refused:
-            raise ProtocolFailure(f"the server asks what it may not: {refused.message}") from None
+            raise ProtocolFailure(f"the server asks a question that is not allowed: {refused.message}") from None
 
     async def _answers(self, questions: Mapping[str, Question], carry: bytes) -> Answers:
         """The agent's answers, with our folders if it has none, and without asking again about agreed visits."""

@@ -27,7 +27,7 @@ async def ask_for_urls(server: str, call: Call, error: JsonRpcFailure) -> None:
 def login_wanted(url: str) -> JsonRpcFailure:
     """An error like that of a server that asks for a login itself."""
     wanted = {"mode": "url", "url": url, "elicitationId": url, "message": "log in to it, then call again"}
-    return JsonRpcFailure(URL_ELICITATION_REQUIRED, "it wants you to log in", {"elicitations": [wanted]})
+    return JsonRpcFailure(URL_ELICITATION_REQUIRED, "it needs a login", {"elicitations": [wanted]})
 
 
 async def consented(server: str, call: Call) -> None:
