@@ -31,7 +31,7 @@ from clawft.wire.correlate import OpenAnswers, Waiter
 from clawft.wire.framing import DEFAULT_LIMIT, TooLong
 from clawft.wire.inplace import INPLACE_BYTES
 from clawft.wire.jsonrpc import reading, writing
-from clawft.wire.jsonrpc.messages import NULL, Failure, Notification, Request, Response
+from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
 from clawft.wire.revisions import REVISIONS
 
 MAX_BAD_LINES = 1_000
@@ -214,7 +214,7 @@ class StreamLink:
         if isinstance(message, Response):
             waiter = self._waiting.take(message.id)
         elif isinstance(message, Failure):
-            waiter = self._waiting.take(message.id) or self._only_one(message)
+            waiter = self._waiting.take_failed(message.id)
         else:
             self._take_unasked(message, size)
             return
@@ -238,10 +238,6 @@ class StreamLink:
 
     def _heard_nothing(self, lines: int) -> None:
         self._rest_from(lines * _BLANK_BYTES, time.monotonic())
-
-    def _only_one(self, failure: Failure) -> Waiter[Response | Failure] | None:
-        """The open request, if there is one only: an error without an id is the answer to it."""
-        return self._waiting.drain()[0] if failure.id == NULL and len(self._waiting) == 1 else None
 
     def _take_long_line(self, line: TooLong) -> None:
         from clawft.wire.jsonrpc.unreadable import fail_long  # few servers write what cannot be read

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Generic, Protocol, TypeVar
 
 from clawft.errors import ClawftError
+from clawft.wire.jsonrpc.messages import NULL
 
 Slot = TypeVar("Slot")
 Answer = TypeVar("Answer")
@@ -60,6 +61,10 @@ class OpenRequests(Generic[Slot]):
         if slot is None:
             self._drop(id)
         return slot
+
+    def take_failed(self, id: bytes) -> Slot | None:
+        """The waiter of this error. One without an id is about the only open request, if there is but one."""
+        return self.drain()[0] if id == NULL and len(self._slots) == 1 else self.take(id)
 
     def close(self, id: int | bytes) -> None:
         """Nobody waits any more; a late answer will be dropped, and is no fault of whoever gives it."""

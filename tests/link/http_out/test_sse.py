@@ -138,6 +138,28 @@ async def test_the_end_of_the_stream_is_the_end_of_the_link() -> None:
         assert isinstance(await lost, LinkClosed)
 
 
+@requirement("LINK-23", "LINK-13")
+async def test_an_error_without_an_id_on_the_stream_is_about_the_only_open_request() -> None:
+    old = Old()
+    unread = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "cannot read that"}}
+    async with linked(old) as (link, _, _):
+        waiting = asyncio.ensure_future(link.request(OutgoingRequest("never")))
+        await until(lambda: "never" in old.unanswered)
+        await old.say(unread)
+        answer = await waiting
+        assert isinstance(answer, Failure)
+        assert answer.read().message == "cannot read that"
+        assert link.faults.in_words() == {}
+        several = [asyncio.ensure_future(link.request(OutgoingRequest(name))) for name in ("one", "other")]
+        await until(lambda: old.unanswered.keys() >= {"one", "other"})
+        await old.say(unread)
+        await until(lambda: link.faults.in_words() == {"answers nobody waited for": 1})
+        assert not any(each.done() for each in several)
+        await old.say({"jsonrpc": "2.0", "id": old.unanswered["one"], "result": {}})
+        await old.say({"jsonrpc": "2.0", "id": old.unanswered["other"], "result": {}})
+        await asyncio.gather(*several)
+
+
 @requirement("LINK-23", "SESS-13")
 async def test_a_deadline_holds_and_is_told() -> None:
     async with linked(Old()) as (link, seen, _):

@@ -245,9 +245,13 @@ class SseLink(ClientLink):
 
     def _give(self, message: Response | Failure) -> bool:
         dropped = self._waiting.dropped
-        is_awaited = self._waiting.fill(message.id, message)
+        take = self._waiting.take if isinstance(message, Response) else self._waiting.take_failed
+        waiter = take(message.id)
         self._received.unasked += self._waiting.dropped - dropped
-        return is_awaited
+        if waiter is None or waiter.done():
+            return False
+        waiter.set_result(message)
+        return True
 
     def _spoil(self, head: bytes, error: MessageTooLong) -> None:
         """Count an event that was too long, and fail the request that it may have answered."""
