@@ -5,6 +5,7 @@ import pytest
 from clawft.errors import JsonRpcFailure, ProtocolFailure
 from clawft.wire.jsonrpc.messages import Failure, Notification, Request, Response
 from clawft.wire.jsonrpc.reading import decode
+from tests.nesting import TOO_DEEP, nested
 from tests.requirements import requirement
 
 
@@ -22,6 +23,13 @@ def test_an_error_answer_keeps_code_message_and_data() -> None:
     raised = failure.read()
     assert isinstance(raised, JsonRpcFailure)
     assert (raised.error_code, raised.message, raised.error_data) == (-32042, "m", {"a": [1]})
+
+
+@requirement("WIRE-03", "QUAL-03")
+def test_an_error_answer_that_is_too_deep_to_be_read_on_in_is_the_peers_fault() -> None:
+    error = b'{"code":1,"message":"m","data":%b}' % nested(TOO_DEEP).encode()
+    with pytest.raises(ProtocolFailure, match="the error of an answer is nested too deeply"):
+        Failure(b"1", error).read()
 
 
 @requirement("WIRE-03")

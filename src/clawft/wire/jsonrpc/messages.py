@@ -71,6 +71,8 @@ class Failure(Struct, frozen=True, gc=False):
             error = _error.decode(self.error)
         except msgspec.DecodeError as wrong:
             raise ProtocolFailure(f"the error of an answer is malformed: {wrong}") from None
+        except RecursionError:  # a link reads a little deeper than whoever reads on in it
+            raise ProtocolFailure("the error of an answer is nested too deeply") from None
         return JsonRpcFailure(error.code, error.message, None if error.data is UNSET else error.data)
 
 
