@@ -2,11 +2,15 @@
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from clawft.builtin import families
 from clawft.sandbox.probe import one_by_one, outside_workspace, probe
+from clawft.store.memory import MemoryStore
+from clawft.upstream.cells import Cells
 from tests.requirements import requirement
 from tests.sandbox.held import means
 
@@ -45,6 +49,32 @@ def test_programs_of_the_folder_we_are_in_hold_nobody(
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     assert probe() == one_by_one(whole.bwrap) == whole
     assert not ran.exists()
+
+
+def _a_family(workspace: Path) -> None:
+    families(workspace, lambda agent, namespace: MemoryStore(), only=["git"])
+
+
+def _a_server(workspace: Path) -> None:
+    Cells(workspace.parent / "state", workspace)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("works", [_a_family, _a_server])
+def test_nor_do_those_of_a_workspace_that_is_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works: Callable[[Path], None]
+) -> None:
+    """As clients start us: in the root or a home folder, with the workspace as an option."""
+    programs = tmp_path / "project" / ".venv" / "bin"
+    for folder in (programs, tmp_path / "elsewhere"):
+        folder.mkdir(parents=True)
+    for folder in ("/", str(tmp_path / "elsewhere")):
+        monkeypatch.chdir(folder)
+        assert outside_workspace([str(programs)]) == [str(programs)]
+    works(tmp_path / "project")
+    for folder in ("/", str(tmp_path / "elsewhere")):
+        monkeypatch.chdir(folder)
+        assert outside_workspace([str(programs), "/usr/bin"]) == ["/usr/bin"]
 
 
 def test_a_workspace_that_holds_the_home_folder_holds_programs_of_the_user(

@@ -46,6 +46,8 @@ FAMILIES = {
     "ide": "clawft.builtin.ide.provider",
     "weft": "clawft.builtin.workspace",
 }
+RUN_PROGRAMS = frozenset({"shell", "git", "cargo", "build", "ide"})
+"""The families that start programs, which are never looked up in the workspace where weft itself needs them."""
 
 
 def families(
@@ -66,6 +68,10 @@ def families(
 
 def _provider(namespace: str, workspace: Path, stores: Callable[[str], KeyValueStore], settings: Any) -> Provider:
     module = import_module(FAMILIES[namespace])
+    if namespace in RUN_PROGRAMS:
+        from clawft.sandbox.probe import work_in  # the others do without it
+
+        work_in(workspace)
     if namespace == "weft":
         return module.WorkspaceProvider(workspace, stores=stores)
     if namespace == "ide":

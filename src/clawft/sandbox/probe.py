@@ -75,23 +75,32 @@ class Means(Struct, frozen=True):
 def which(program: str, folders: Sequence[str] | None = None) -> str | None:
     """Like `shutil.which`, whose import is slow; searches these folders, or our PATH.
 
-    Relative folders and those below the current one are ignored, see `outside_workspace`.
+    Relative folders, those below the current one and those of a workspace are ignored, see `outside_workspace`.
     """
     places = outside_workspace(os.get_exec_path() if folders is None else folders)
     paths = (os.path.join(folder, program) for folder in places)
     return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
 
 
-def outside_workspace(folders: Iterable[str], workspace: str = "") -> list[str]:
-    """The folders outside of the workspace (by default the current one), where a project may have put programs.
+_workspaces: set[str] = set()
 
-    A workspace that is or holds the home folder holds programs of the user, too, so then all folders are left.
+
+def work_in(workspace: str | os.PathLike[str]) -> None:
+    """From now on programs of this folder are none of ours: whoever works there can put some there."""
+    _workspaces.add(os.path.realpath(workspace))
+
+
+def outside_workspace(folders: Iterable[str], workspace: str = "") -> list[str]:
+    """The folders outside of this workspace (by default the current folder) and of all others that we serve.
+
+    A project may have put programs there. A workspace that is or holds the home folder holds programs of the user, too,
+    and so does not count.
     """
+    user = os.path.realpath(os.path.expanduser("~"))
+    own = {os.path.realpath(workspace or _where_we_are()), *_workspaces}
+    foreign = [folder for folder in own if may_be_opened(folder, user)]
     absolute = [folder for folder in folders if os.path.isabs(folder)]
-    own = os.path.realpath(workspace or _where_we_are())
-    if not may_be_opened(own, os.path.realpath(os.path.expanduser("~"))):
-        return absolute
-    return [folder for folder in absolute if not is_within(os.path.realpath(folder), own)]
+    return [folder for folder in absolute if not any(is_within(os.path.realpath(folder), each) for each in foreign)]
 
 
 def _where_we_are() -> str:

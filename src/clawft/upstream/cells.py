@@ -25,6 +25,7 @@ from clawft.sandbox.bounds import (
 from clawft.sandbox.cell import PROXY_SOCKET, Cell
 from clawft.sandbox.home_places import is_shared, runs_later
 from clawft.sandbox.means import means
+from clawft.sandbox.probe import work_in
 from clawft.sandbox.program import folders_of, leads_out
 from clawft.sandbox.settled_rules import present_in
 from clawft.store.names import folder_name
@@ -41,6 +42,7 @@ class Cells:
     def __init__(self, state: Path, workspace: Path) -> None:
         self._state = Path(os.path.realpath(state))
         self._workspace = os.path.realpath(workspace)
+        work_in(self._workspace)
         self._home = os.path.realpath(Path.home())
 
     def cell(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Cell:
