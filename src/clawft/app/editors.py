@@ -32,6 +32,11 @@ class EditorsAtTheDoor:
     def hub(self) -> IdeHub | None:
         return self.provider.hub if self.provider is not None else None
 
+    def lost_with_us(self) -> list[str]:
+        """Files whose changed text nobody but our own language servers has, which end when we do."""
+        hub = self.hub()
+        return [] if hub is None else hub.lost_with_us()
+
     @asynccontextmanager
     async def let_in(self) -> AsyncGenerator[None]:
         task = asyncio.get_running_loop().create_task(self._welcome())

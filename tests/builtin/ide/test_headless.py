@@ -316,6 +316,22 @@ def test_an_edit_on_the_command_line_is_saved_or_said_to_be_lost(
     assert ("salute" in (project / "helper.py").read_text()) is save
 
 
+@requirement("IDE-08", "AGENT-05")
+@pytest.mark.parametrize("save", ["false", "true"])
+def test_what_an_agent_did_not_save_is_told_at_the_end_of_its_run(project: Path, home: Path, save: str) -> None:
+    edit = f'{{ path = "helper.py", anchor = "hail(", new_text = "salute(", save = {save} }}'
+    (project / "run.toml").write_text(
+        f'[[turns]]\ncalls = [{{ tool = "ide__edit", input = {edit} }}]\n[[turns]]\ntext = "done"\n'
+    )
+    words = ["agent", "--print", "-p", "rename it", "--scenario", "run.toml"]
+    env = {**environment(home.parent), "CLAWFT_HOME": str(home)}
+    done = subprocess.run(
+        [*WEFT, *words], cwd=project, env=env, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, "done" in done.stdout) == (0, True)
+    assert ("not written, and gone with this command: the changes of helper.py" in done.stderr) is (save == "false")
+
+
 def test_the_language_server_is_installed() -> None:
     """Without it this module would prove nothing."""
     assert shutil.which("basedpyright-langserver", path=str(Path(sys.executable).parent))

@@ -14,6 +14,7 @@ from clawft.app import App
 from clawft.cli.agent.explain import decided
 from clawft.cli.agent.screen import RunScreen, screen_for
 from clawft.cli.parser import Options
+from clawft.cli.screen import tell
 from clawft.cli.screen.questions import AskingTalk, can_ask
 from clawft.cli.setup import with_app
 from clawft.config.places import agent_folder
@@ -66,6 +67,8 @@ async def _work(app: App, options: Options, scenario: Scenario | None) -> int:
         outcome = await app.delegator.run(replace(job, history=mended(history_of(old)) if old else []))
     finally:
         transcript.close()
+    if lost := app.editors.lost_with_us():
+        tell(f"weft: not written, and gone with this command: the changes of {', '.join(lost)}")
     return 0 if outcome.state.value == "done" else 1
 
 

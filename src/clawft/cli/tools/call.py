@@ -54,9 +54,8 @@ async def _call(app: App, options: Options) -> tuple[Reply, str, Sequence[str]]:
         raise WrongUsage(_lacks(entry.name, missing), hint=f"weft tools show {entry.name}")
     if missing:
         return reply, f"weft tools show {options.name}", ()
-    hub = app.editors.hub()
-    lost = () if hub is None else hub.lost_with_us()
-    return reply, _held(app, entry.origin.server, reply) if entry is not None and reply.is_error else "", lost
+    hint = _held(app, entry.origin.server, reply) if entry is not None and reply.is_error else ""
+    return reply, hint, app.editors.lost_with_us()
 
 
 def _lacks(tool: str, missing: Sequence[str]) -> str:
