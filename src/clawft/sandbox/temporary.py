@@ -24,14 +24,13 @@ MAX_SWEPT = 100
 """How many abandoned folders one weft removes."""
 
 
-def private_folder() -> str:
-    """A folder for one child, which its starter removes."""
-    return tempfile.mkdtemp(dir=_ours())
+def private_folder(base: str = "") -> str:
+    """A folder for one child, which its starter removes; in `base`, or where temporary files are kept."""
+    return tempfile.mkdtemp(dir=_ours(os.path.realpath(base or tempfile.gettempdir())))
 
 
 @cache
-def _ours() -> str:
-    base = os.path.realpath(tempfile.gettempdir())
+def _ours(base: str) -> str:
     folder = tempfile.mkdtemp(prefix=PREFIX, dir=base)
     _lock(folder)  # held until we end
     atexit.register(_remove_if_empty, folder)

@@ -1,6 +1,7 @@
 """What was checked of an untrusted repository is what git goes by, however fast somebody puts another file there."""
 
 import asyncio
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -160,7 +161,11 @@ async def test_linked_work_trees_bare_repositories_and_borrowed_objects_are_read
 @pytest.fixture
 def copies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The folder of all copies that are made from now on."""
-    monkeypatch.setattr(temporary, "private_folder", lambda: tempfile.mkdtemp(dir=tmp_path / "copies"))
+
+    def private_folder(base: str) -> str:
+        return tempfile.mkdtemp(dir=tmp_path / "copies")
+
+    monkeypatch.setattr(temporary, "private_folder", private_folder)
     monkeypatch.setattr(repo, "_known", {})
     (tmp_path / "copies").mkdir()
     return tmp_path / "copies"
@@ -213,6 +218,17 @@ async def test_a_copy_is_made_once_looks_have_no_cell_any_more(
     win_the_race(monkeypatch, racer.shared)
     await Tools(workspace, GitSettings(sandbox="off"))("status", repo_path="r")
     assert not racer.mark.exists()
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_copies_lie_where_nobody_works(workspace: Path, home: Path, writable: bool) -> None:
+    if not writable:
+        home.rmdir()
+        home.write_text("no folder")
+    kept = kept_config.KeptConfig(workspace)
+    assert Path(kept.folder).is_relative_to(home.resolve() if writable else os.path.realpath(tempfile.gettempdir()))
+    assert not Path(kept.folder).is_relative_to(workspace.resolve())
+    kept.remove()
 
 
 def test_no_copy_outlives_us(workspace: Path, copies: Path) -> None:

@@ -18,6 +18,7 @@ from msgspec import Struct
 from clawft.builtin.git.repository_paths import RepositoryPaths
 from clawft.builtin.git.settings import BOUNDS
 from clawft.errors import ExecutionFailed
+from clawft.store.home import home, private_dir
 
 LINKED = ("objects", "refs", "packed-refs", "reftable", "logs", "info", "shallow", "worktrees", "remotes", "branches")
 """The entries that git reads in the shared folder beside its configuration; hooks are switched off."""
@@ -55,13 +56,23 @@ def _read(file: Path, tool: str) -> bytes:
     return content
 
 
+def _private_folder() -> str:
+    """In our home, which nobody sees who works in the workspace; temporary files may be kept in there."""
+    from clawft.sandbox.temporary import private_folder  # only where there is such a repository
+
+    folder = home() / "cache"
+    try:
+        private_dir(folder)
+        return private_folder(str(folder))
+    except OSError:  # it cannot be written
+        return private_folder()
+
+
 class KeptConfig:
     """The folder with the copy. It is removed once no call uses it and none is expected to."""
 
     def __init__(self, common_dir: Path) -> None:
-        from clawft.sandbox.temporary import private_folder  # only where there is such a repository
-
-        self.folder = private_folder()
+        self.folder = _private_folder()
         _end_with_us()
         self.is_remembered = False
         self._users = 0
