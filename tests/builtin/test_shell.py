@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from clawft.builtin import process, shell
+from clawft.builtin import cells, process, shell
 from clawft.builtin.process import clear_environment
 from clawft.builtin.tail import Tail
 from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied
@@ -341,3 +341,24 @@ def _commit_two_branches(workspace: Path) -> None:
         for words in (["init", "-q"], ["checkout", "-q", "-b", branch], ["add", "-A"], ["commit", "-qm", branch]):
             subprocess.run([*git, *words], cwd=workspace, check=True)
     subprocess.run([*git, "checkout", "-q", "main"], cwd=workspace, check=True)
+
+
+@requirement("PLUG-04")
+@pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are for Linux")
+async def test_our_own_program_is_not_among_the_caches_a_command_may_write(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `uv tool install` puts it: whoever writes there is run with the next start, outside of any sandbox."""
+    if probe().level != "bwrap":
+        pytest.skip(f"bubblewrap does not work here: {probe().reason}")
+    uv = tmp_path / ".local" / "share" / "uv"
+    (uv / "tools" / "clawft" / "lib").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    attacks = (f"touch {uv}/tools/clawft/lib/x.pth", f"mv {uv}/tools/clawft {uv}/away", f"mv {uv}/tools {uv}/aside")
+    monkeypatch.setattr(cells, "_own_program", lambda: (str(uv / "tools" / "clawft"),))
+    for attack in attacks:
+        assert (await held(workspace, attack, "auto"))["exit_code"] != 0
+    assert (await held(workspace, f"touch {uv}/tools/other {uv}/more", "auto"))["exit_code"] == 0
+    monkeypatch.setattr(cells, "_own_program", tuple)
+    for attack in (attacks[0], attacks[2]):
+        assert (await held(workspace, attack, "auto"))["exit_code"] == 0

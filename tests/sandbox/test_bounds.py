@@ -57,6 +57,28 @@ def test_what_may_be_touched(path: str, auto: str, strict: str) -> None:
 
 
 @requirement("POOL-22")
+@pytest.mark.parametrize(
+    ("path", "auto", "strict"),
+    [
+        ("/home/me/.local/share/uv/tools/weft/lib/x.pth", "read", "read"),
+        ("/home/me/.local/share/uv/tools/other/x", "write", "write"),
+        ("/home/me/.local/share/uv/python/ours/bin/python", "read", "hide"),
+        ("/home/me/.local/share/letter", "read", "hide"),
+        ("/usr/lib/python", "read", "read"),
+    ],
+)
+def test_our_own_program_is_only_read_even_among_caches(path: str, auto: str, strict: str) -> None:
+    uv = "/home/me/.local/share/uv"
+    around = replace(
+        AROUND, program=(f"{uv}/tools/weft",), weft=(f"{uv}/tools/weft", f"{uv}/python/ours", "/usr"), named=(uv,)
+    )
+    assert access("auto", path, around) == auto
+    stays = [rule.path for rule in bounds("auto", around).rules if rule.access == "stay" and rule.path.startswith(uv)]
+    assert stays == [f"{uv}/python", f"{uv}/tools"]
+    assert access("strict", path, replace(around, named=(f"{uv}/tools/other",))) == strict
+
+
+@requirement("POOL-22")
 def test_the_network_is_everything_nothing_or_what_is_named() -> None:
     assert bounds("auto").any_host
     assert bounds("strict").network == ()

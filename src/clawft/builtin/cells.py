@@ -9,9 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+import clawft
 from clawft.provider.manifest import Manifest, expand, places
 from clawft.sandbox.account_secrets import secrets_of_account, secrets_of_system
-from clawft.sandbox.bounds import FoldersAround, PathRule, bounds_of, may_be_opened, with_rules
+from clawft.sandbox.bounds import FoldersAround, PathRule, bounds_of, is_within, may_be_opened, with_rules
 from clawft.sandbox.cell import PROXY_SOCKET, Cell
 from clawft.sandbox.means import means
 from clawft.sandbox.probe import Means
@@ -69,6 +70,7 @@ def around(
         own="",
         program=(*program, *_proxy_socket(user)),
         kept=kept,
+        weft=tuple(folder for folder in _own_program() if not is_within(folder, place)),
         named=tuple(os.path.realpath(path) for path in named if os.path.isdir(path)),
         moved=secrets_of_account(user),
         of_system=secrets_of_system(),
@@ -93,6 +95,13 @@ def note_on_kept(cell: Cell, said: str) -> str:
         f"sandbox: commands may only read {' and '.join(held)} of the workspace, which decides what servers start; "
         "git__switch, git__restore and git__pull, or a person, may change it\n"
     )
+
+
+@cache
+def _own_program() -> tuple[str, ...]:
+    """The folders of our code and our Python: uv keeps them among its caches, and no sandbox holds who writes them."""
+    folders = (sys.prefix, sys.base_prefix, os.path.dirname(clawft.__file__))
+    return tuple(dict.fromkeys(map(os.path.realpath, folders)))
 
 
 def worked_on(folder: Path) -> tuple[PathRule, ...]:

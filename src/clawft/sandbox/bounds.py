@@ -97,6 +97,8 @@ class FoldersAround(Struct, frozen=True):
     """Folders named on the command line, to work on."""
     kept: tuple[str, ...] = tuple(AUTORUN_FILES)
     """Names in the workspace that the child may only read."""
+    weft: tuple[str, ...] = ()
+    """Folders with our own program, which it may only read, too, wherever they lie."""
     secrets: tuple[str, ...] = SECRETS
     """Names of secrets below the home folder; only existing ones, where the disk was looked at."""
     moved: tuple[str, ...] = ()
@@ -199,20 +201,31 @@ def _rules(
     around: FoldersAround, hidden: Iterable[str], read: Sequence[str], write: Sequence[str]
 ) -> tuple[PathRule, ...]:
     """The rules in order. The later of two for one path counts; one that only repeats the one around it is left out."""
-    access: dict[str, PathAccess] = {"/": "read", **dict.fromkeys(_staying(around), "stay")}
+    above_weft = _above_weft(around)
+    access: dict[str, PathAccess] = {"/": "read", **dict.fromkeys((*above_weft, *_staying(around)), "stay")}
     access.update(dict.fromkeys((RUNNING, *hidden), "hide"))
     access.update(dict.fromkeys(TEMPORARY, "empty"))
     access.update(dict.fromkeys((*NAME_LOOKUP, *around.program, *_cwd(around), *_autorun_files(around)), "read"))
     access.update(dict.fromkeys(_secrets(around), "hide"))
     access.update(dict.fromkeys(read, "read"))
     access.update(dict.fromkeys((*write, around.own), "write"))
-    taken_back, asked = frozenset(_autorun_files(around)), frozenset(read)
+    access.update(dict.fromkeys(around.weft, "read"))
+    asked = frozenset(read)
+    taken_back = frozenset((*_autorun_files(around), *around.weft, *above_weft))
+    only_there = taken_back - {*around.program}
     rules: dict[str, PathAccess] = {}
     for path in sorted(filter(None, access), key=by_depth):
         here, outer = access[path], around_it(path, rules)
-        if here != outer and (here != "read" or path in asked or (outer == "write") == (path in taken_back)):
+        depends = here == "read" or (here == "stay" and path in above_weft)
+        counts = path in taken_back if outer == "write" else path not in only_there
+        if here != outer and (not depends or path in asked or counts):
             rules[path] = here
     return tuple(PathRule(path, rules[path]) for path in rules)
+
+
+def _above_weft(around: FoldersAround) -> frozenset[str]:
+    """If one of these were moved away, a new one could be put in its place, with another program in it."""
+    return frozenset(above for folder in around.weft for above in _above(folder)) - {"/"}
 
 
 def around_it(path: str, known: Mapping[str, PathAccess]) -> PathAccess:

@@ -18,7 +18,8 @@ from msgspec import Struct
 from clawft.builtin.git.repository_paths import RepositoryPaths
 from clawft.builtin.git.settings import BOUNDS
 from clawft.errors import ExecutionFailed
-from clawft.store.home import home, private_dir
+from clawft.store.home import home
+from clawft.store.private_files import private_dir
 
 LINKED = ("objects", "refs", "packed-refs", "reftable", "logs", "info", "shallow", "worktrees", "remotes", "branches")
 """The entries that git reads in the shared folder beside its configuration; hooks are switched off."""
