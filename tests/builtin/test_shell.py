@@ -362,3 +362,19 @@ async def test_our_own_program_is_not_among_the_caches_a_command_may_write(
     monkeypatch.setattr(cells, "_own_program", tuple)
     for attack in (attacks[0], attacks[2]):
         assert (await held(workspace, attack, "auto"))["exit_code"] == 0
+
+
+@requirement("PLUG-04")
+@pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are for Linux")
+async def test_a_command_puts_no_program_beside_the_store_of_pnpm(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`pnpm setup` puts that folder first on the PATH: a `git` in there would be the user's next one, and ours."""
+    if probe().level == "none":
+        pytest.skip(f"no sandbox: {probe().reason}")
+    pnpm = tmp_path / ".local" / "share" / "pnpm"
+    (pnpm / "store").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert (await held(workspace, f"touch {pnpm}/git", "auto"))["exit_code"] != 0
+    assert (await held(workspace, f"touch {pnpm}/store/v10", "auto"))["exit_code"] == 0
+    assert (await held(workspace, f"touch {pnpm}/git", "off"))["exit_code"] == 0

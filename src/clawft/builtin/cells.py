@@ -21,9 +21,11 @@ from clawft.store.home import home
 
 CACHES = tuple(
     f"~/{name}"
-    for name in ".cache .npm .cargo/registry .cargo/git .gradle .m2 go/pkg .local/share/uv .local/share/pnpm".split()
+    for name in (
+        ".cache .npm .cargo/registry .cargo/git .gradle .m2 go/pkg .local/share/uv .local/share/pnpm/store"
+    ).split()
 )
-"""Caches of the user's programs, without which hardly anything builds."""
+"""Caches of the user's programs, without which hardly anything builds. Around pnpm's store is a folder of the PATH."""
 
 OURS = (".clawft", ".mcp.json")
 """Parts of the workspace that commands may only read. `.git` is not one: `git`, a command too, writes it."""
