@@ -87,6 +87,19 @@ def test_tools_about_all_servers_are_called_with_the_servers_there(run: Any) -> 
     assert '"server":"one"' in run("tools", "call", "weft__list_resources").out
 
 
+@requirement("AGENT-14", "MGR-19")
+def test_why_a_server_is_down_is_told_once_also_of_one_that_was_up(run: Any, workspace: Path) -> None:
+    """Its tools are remembered, so the call is made."""
+    script = workspace / "server.py"
+    script.write_text(TINY.read_text())
+    assert run("servers", "add", "one", "--trust", "--", sys.executable, str(script)).code == 0
+    assert run("tools", "call", "one__echo", "text=a").out == "tiny: a\n"
+    script.write_text("raise SystemExit('all is lost')")
+    done = run("tools", "call", "one__echo", "text=a")
+    assert (done.code, done.out, done.err.count("all is lost")) == (1, "", 1)
+    assert done.err.endswith("weft: one__echo: one is not connected\nhint: weft servers test one\n")
+
+
 @requirement("AGENT-14", "PROV-06")
 def test_a_name_that_several_servers_have_is_told_with_all_of_theirs(run: Any, home: Path) -> None:
     for name in ("one", "two"):

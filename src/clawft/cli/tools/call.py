@@ -41,14 +41,15 @@ async def _call(app: App, options: Options) -> tuple[Reply, str, Sequence[str]]:
     given = arguments(options.pairs, options.args, schema)
     caller, waiting = way_back(options.name, app.caller, quiet=options.json)
     encoded = msgspec.json.encode(given)
+    was_absent = why_absent(app, options.name) is not None
     try:
         reply = await waiting.during(app.gateway.call(caller, options.name, encoded, waiting, PROGRESS_WANTED))
     except ToolNotFound:
         raise not_found(app, options.name) from None
     except JsonRpcFailure as refused:
         reply = _refused(entry, refused)
-    if entry is None and reply.is_error and why_absent(app, options.name) is not None:
-        raise not_found(app, options.name)
+    if reply.is_error and (entry is None or was_absent) and why_absent(app, options.name) is not None:
+        raise not_found(app, options.name)  # why it is down was told when it was started
     missing = [name for name in schema.get("required", ()) if name not in given]
     if missing and reply.is_error and not options.json and entry is not None and not entry.origin.server:
         raise WrongUsage(_lacks(entry.name, missing), hint=f"weft tools show {entry.name}")
