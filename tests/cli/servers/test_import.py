@@ -122,6 +122,18 @@ def test_nothing_found_says_what_else_there_is(run: Any, tmp_path: Path) -> None
     assert "weft servers add" in done.err
 
 
+@requirement("MGR-19")
+def test_what_a_workspace_names_is_told_where_it_is_not_imported(run: Any, workspace: Path, tmp_path: Path) -> None:
+    """Of what was found elsewhere and what was not, and not to whoever chose what to import."""
+    _write(workspace / ".vscode" / "mcp.json", {"servers": {"theirs": {"command": sys.executable}}})
+    told = "files of this workspace name 1 server, too: weft servers import --from workspace\n"
+    home = {"HOME": str(tmp_path / "nobody")}
+    assert run("servers", "import", "--dry-run", **home).err.endswith(told)
+    assert told not in run("servers", "import", "--dry-run", "--from", "cursor", **home).err
+    assert run("servers", "import", "--from", "workspace", **home).code == 0
+    assert "files of this workspace" not in run("servers", "import", **home).err
+
+
 @requirement("MGR-19", "CONF-14")
 def test_a_secret_of_an_address_is_kept_where_it_is_asked_for(run: Any, home: Path, tmp_path: Path) -> None:
     user = tmp_path / "other"

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from clawft.cli.parser import Options
-from clawft.cli.screen import one_line, paint, print_table, tell
+from clawft.cli.screen import counted, one_line, paint, print_table, tell
 from clawft.cli.screen.document import print_json
 from clawft.cli.servers.files import write
 from clawft.config.imports import Candidate, find
@@ -30,14 +30,27 @@ def run(options: Options) -> int:
     else:
         print_table(("NAME", "FROM", "ACTION", "WHAT"), [[row[key] for key in _SHOWN] for row in rows])
         _print_notes(rows, options)
+    if not options.json and not options.programs:
+        _tell_of_workspace(options)
     return 0
+
+
+def _tell_of_workspace(options: Options) -> None:
+    """Files of this folder are taken over only on request, as others may write them."""
+    named = planned(find(PROGRAMS[WORKSPACE], _around(options)), home_folder(), force=False)
+    if here := sum(action == "new" for action, _ in named):
+        tell(f"files of this workspace name {counted(here, 'server')}, too: weft servers import --from {WORKSPACE}")
+
+
+def _around(options: Options) -> UserFolders:
+    return UserFolders.here(Path(options.workspace).resolve())
 
 
 _SHOWN = ("name", "from", "action", "what")
 
 
 def candidates(options: Options) -> Iterator[Candidate]:
-    around = UserFolders.here(Path(options.workspace).resolve())
+    around = _around(options)
     for name, program in PROGRAMS.items():
         if name in (options.programs or [each for each in PROGRAMS if each != WORKSPACE]):
             yield from find(program, around)
