@@ -11,8 +11,10 @@ from clawft.config.places import ask_to_reconnect, home_folder
 def run(options: Options) -> int:
     """A file whose time stamp every running weft of this home looks at. They may have servers that no file names."""
     name = options.name
-    if not served(name):
+    has_it = bool(served(name))
+    if not has_it:
         found_of(options)
     ask_to_reconnect(home_folder(), name)
-    print(f"requested: every running weft reconnects {name} within a second")
+    within = f"every running weft reconnects {name} within a second"
+    print(f"requested: {within if has_it else f'no running weft that responds has {name} now'}")
     return 0
