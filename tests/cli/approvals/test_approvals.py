@@ -553,6 +553,8 @@ def test_another_script_under_the_same_path_waits_again(run: Any, workspace: Pat
     (field,) = changed["fields"]
     assert (field["field"], list(field["approved"]), list(field["now"])) == ("scripts", ["server.py"], ["server.py"])
     assert "scripts" in run("approvals", "diff").out
+    called = run("tools", "call", "theirs__echo").err
+    assert "theirs is not what you approved, and waits for approval again\nhint: weft approvals diff theirs" in called
     assert run(*GRANT, "theirs").code == 0
     assert state_of(run) == "connected"
 

@@ -99,7 +99,7 @@ def test_a_server_that_no_file_here_names_is_connected_anew_where_it_runs(tmp_pa
     with gateway(tmp_path, *config(one=["tiny.py"])) as served:
         before = until(tmp_path, of_the_gateway(served, "one"))["one"]
         done = weft(tmp_path, "servers", "reconnect", "one")
-        assert (done.returncode, done.stdout) == (0, "asked: every running weft connects one anew within a second\n")
+        assert (done.returncode, done.stdout) == (0, "requested: every running weft reconnects one within a second\n")
         until(tmp_path, lambda rows: rows["one"]["pid"] not in (None, before["pid"]))
         for verb in ("remove", "enable", "disable"):
             refused = weft(tmp_path, "servers", verb, "one")
@@ -108,7 +108,7 @@ def test_a_server_that_no_file_here_names_is_connected_anew_where_it_runs(tmp_pa
         assert "weft servers list" in weft(tmp_path, "servers", "reconnect", "nobody").stderr
     assert weft(tmp_path, "servers", "add", "mine", "--", sys.executable).returncode == 0
     alone = weft(tmp_path, "servers", "reconnect", "mine")
-    assert (alone.returncode, alone.stdout) == (0, "asked: no weft that runs and answers has mine now\n")
+    assert (alone.returncode, alone.stdout) == (0, "requested: no running weft that responds has mine now\n")
 
 
 @requirement("MGR-19")

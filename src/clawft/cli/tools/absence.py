@@ -8,14 +8,22 @@ from clawft.config.follow import RUNNING
 from clawft.config.servers import waits
 
 
+def _waiting(app: App, server: str) -> tuple[str, str]:
+    found = app.servers.waiting[server]
+    told = waits(server, found)
+    if not app.files.has_changed(found):
+        return told.message, told.hint
+    why = f"{found.origin}: {server} is not what you approved, and waits for approval again"
+    return why, f"weft approvals diff {server} shows what has changed, {told.hint} approves it"
+
+
 def reason_of(app: App, name: str) -> tuple[str, str] | None:
     """Why the server that this name belongs to has no tools, and what to do about it."""
     known = app.servers
     down = {each.name for each in app.pool.status() if each.status not in RUNNING and not each.rests}
     for server in servers_of(name, (*known.found, *known.waiting, *known.refused)):
         if server in known.waiting:
-            waiting = waits(server, known.waiting[server])
-            return waiting.message, waiting.hint
+            return _waiting(app, server)
         if server in known.refused:
             return known.refused[server].error.message, known.refused[server].error.hint
         if not known.found[server].spec.enabled:
