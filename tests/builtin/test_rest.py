@@ -75,6 +75,16 @@ def keep(name: str = "mine", hosts: tuple[str, ...] = ("127.0.0.1",), **more: An
     Vault().write(name, Login(token, AuthServer(), OAuthClient("x"), hosts=hosts, **more))
 
 
+def test_a_body_may_be_anything_and_its_schema_names_each_type() -> None:
+    """Some clients refuse a schema without a type, or with several in one place."""
+    (request,) = provider().list_tools()
+    body = json.loads(request.input_schema)["properties"]["body"]
+    assert {kind for branch in body["anyOf"] for kind in branch.values()} == {
+        "object", "array", "string", "number", "boolean", "null"
+    }  # fmt: skip
+    assert "what to send" in body["description"]
+
+
 async def call(url: str, method: str = "GET", **more: Any) -> Any:
     return await provider().call_tool("request", {"provider": "mine", "method": method, "url": url, **more})
 

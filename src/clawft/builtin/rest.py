@@ -60,6 +60,15 @@ class RestRequest(Struct, frozen=True):
     """Size of the answer."""
 
 
+BODY = Meta(
+    description="what to send: any JSON; an object for form, a text for text and base64",
+    extra_json_schema={
+        "anyOf": [{"type": kind} for kind in ("object", "array", "string", "number", "boolean", "null")]
+    },
+)
+"""All types by name: some clients refuse a schema that names none, or several in one place."""
+
+
 def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], bool]]:
     policy = settings or UrlPolicy()
     interactive_logins = logins_with(policy)
@@ -70,7 +79,7 @@ def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], boo
         method: Annotated[str, Meta(min_length=1, max_length=16)],
         url: Annotated[str, Meta(min_length=1, max_length=MAX_URL_CHARS)],
         ctx: ToolContext,
-        body: Any = None,
+        body: Annotated[Any, BODY] = None,
         headers: dict[str, str] | None = None,
         body_type: Annotated[BodyKind, Meta(description="how `body` is sent")] = "json",
         max_bytes: Annotated[int, Meta(ge=1, le=MAX_RESPONSE_BYTES)] = DEFAULT_RESPONSE_BYTES,
