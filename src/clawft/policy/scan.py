@@ -199,7 +199,8 @@ def _texts(definition: object) -> Iterator[tuple[str, str]]:
 
 
 def _around(text: str, hit: re.Match[str]) -> str:
-    """The finding, with a little of its surroundings."""
-    start = max(0, hit.start() - 20)
-    shown = " ".join(text[start : hit.end() + 40].split())
-    return shown if len(shown) <= EXCERPT_CHARS else shown[: EXCERPT_CHARS - 1] + "…"
+    """The finding, with a little of its surroundings and … where they are cut."""
+    start, end = max(0, hit.start() - 20), hit.end() + 40
+    shown = f"{'…' if start else ''}{' '.join(text[start:end].split())}"
+    is_cut = end < len(text) or len(shown) > EXCERPT_CHARS
+    return shown[: EXCERPT_CHARS - 1] + "…" if is_cut else shown

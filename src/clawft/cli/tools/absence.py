@@ -8,15 +8,6 @@ from clawft.config.follow import RUNNING
 from clawft.config.servers import waits
 
 
-def _waiting(app: App, server: str) -> tuple[str, str]:
-    found = app.servers.waiting[server]
-    told = waits(server, found)
-    if not app.files.has_changed(found):
-        return told.message, told.hint
-    why = f"{found.origin}: {server} is not what you approved, and waits for approval again"
-    return why, f"weft approvals diff {server} shows what has changed, {told.hint} approves it"
-
-
 def reason_of(app: App, name: str) -> tuple[str, str] | None:
     """Why the server that this name belongs to has no tools, and what to do about it."""
     known = app.servers
@@ -31,3 +22,12 @@ def reason_of(app: App, name: str) -> tuple[str, str] | None:
         if server in down:
             return f"{server} is not connected", f"weft servers test {server}"
     return None
+
+
+def _waiting(app: App, server: str) -> tuple[str, str]:
+    found = app.servers.waiting[server]
+    waiting = waits(server, found)
+    if not app.files.has_changed(found):
+        return waiting.message, waiting.hint
+    why = f"{found.origin}: {server} is not what you approved, and waits for approval again"
+    return why, f"weft approvals diff {server} shows what has changed, {waiting.hint} approves it"
