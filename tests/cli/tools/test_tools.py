@@ -100,6 +100,17 @@ def test_why_a_server_is_down_is_told_once_also_of_one_that_was_up(run: Any, wor
     assert done.err.endswith("weft: one__echo: one is not connected\nhint: weft servers test one\n")
 
 
+@requirement("AGENT-14")
+def test_a_tool_of_ours_that_is_not_always_there_says_when_it_is(run: Any, home: Path) -> None:
+    asked = run("tools", "call", "web__search", "query=x")
+    step = f'{home}/config.toml: [web] search_url = "https://…/search", a SearXNG'
+    assert asked.err == f"weft: web__search is offered once a search engine is configured\nhint: {step}\n"
+    assert "--explain" in run("tools", "show", "delegate__task").err
+    hidden = run("tools", "show", "weft__call_tool")
+    assert (hidden.code, hidden.err.endswith("hint: --surface search\n")) == (1, True)
+    assert run("tools", "show", "weft__call_tool", "--surface", "search").code == 0
+
+
 @requirement("AGENT-14", "PROV-06")
 def test_a_name_that_several_servers_have_is_told_with_all_of_theirs(run: Any, home: Path) -> None:
     for name in ("one", "two"):
