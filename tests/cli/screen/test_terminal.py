@@ -182,6 +182,9 @@ def test_messages_are_broken_between_words_and_commands_not_at_all(at_terminal: 
     unknown = at_terminal("servers", "test", "a-server", "--mcp-config", "{", columns=40)
     assert max(map(cells, unknown.splitlines())) <= 40
     assert run("approvals", "diff").err == said.replace("\n", " ", 1)
+    called = ("tools", "call", "file__read", "path=nothing-of-this-name")
+    assert at_terminal(*called, columns=46) == "weft: read: no such file or directory:\n'nothing-of-this-name'\n"
+    assert run(*called).err == "weft: read: no such file or directory: 'nothing-of-this-name'\n"
 
 
 @requirement("AGENT-14", "GUARD-11")

@@ -30,9 +30,13 @@ def texts_of(content: Sequence[Mapping[str, Any]], structured: Any = None) -> It
 
 
 def print_text(text: str, *, error: bool = False) -> None:
-    """As it is into a pipe; at a terminal without anything that could steer it."""
+    """As it is into a pipe; at a terminal without anything that could steer it, an error broken between words."""
     stream = sys.stderr if error else sys.stdout
     shown = safe(text) if stream.isatty() else text
+    if error:
+        from clawft.cli.screen.paragraph import folded  # only if something went wrong
+
+        shown = folded(shown, width(stream))
     print(shown, file=stream, end="" if shown.endswith("\n") else "\n")
 
 
