@@ -86,7 +86,8 @@ async def test_it_runs_in_the_folder_it_was_told(call: CallTool, workspace: Path
 async def test_the_environment_is_cleared(call: CallTool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("API_TOKEN", "very-secret")
     done = (await call("shell", "exec", command="env")).structured_content["stdout"]
-    assert {line.split("=")[0] for line in done.splitlines()} <= {"PATH", "HOME", "LANG", "PWD", "SHLVL", "_"}
+    private = {"TMPDIR"} if probe().level == "landlock" else set[str]()  # which has no /tmp of its own
+    assert {line.split("=")[0] for line in done.splitlines()} <= {"PATH", "HOME", "LANG", "PWD", "SHLVL", "_"} | private
     assert "very-secret" not in done
     assert clear_environment({"API": "x"}) == {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 
@@ -106,7 +107,7 @@ async def test_at_the_deadline_the_whole_group_is_gone_and_the_output_returned(
     async with asyncio.timeout(20):
         done = (await call("shell", "exec", command=command, timeout_s=2)).structured_content
     assert (done["timed_out"], done["stdout"], done["stderr"]) == (True, "so far\n", "so bad\n")
-    assert done["exit_code"] in (-9, 128 + 9)
+    assert done["exit_code"] in (-9, 128 + 9, 128 + 15)  # with Landlock its tender ends by SIGTERM
     await until(lambda: not running_in(workspace))
 
 
@@ -146,7 +147,7 @@ async def test_one_that_leaves_the_group_does_not_hold_the_answer_up(
     async with asyncio.timeout(20):
         done = await held(workspace, command, sandbox)
     assert (done["exit_code"], done["stdout"]) == (0, "done\n")
-    if sandbox == "auto" and probe().level == "bwrap":
+    if sandbox == "auto" and probe().level != "none":
         await until(lambda: not running_in(workspace))
         return
     (escaped,) = running_in(workspace)
@@ -172,7 +173,7 @@ async def test_a_command_sees_no_secrets_and_writes_to_the_workspace_only(
     (tmp_path / ".ssh" / "id").write_text("secret")
     for command, inside, free in (
         (f"cat {tmp_path}/.ssh/id", 1, 0),
-        (f"touch {tmp_path}/.bashrc", 1, 0),
+        (f"cp /etc/passwd {tmp_path}/.bashrc", 1, 0),
         ("touch here", 0, 0),
     ):
         assert (await held(workspace, command, "off"))["exit_code"] == free

@@ -30,8 +30,9 @@ def children(served: Served) -> int:
 
 
 def _is_honest(process: psutil.Process) -> bool:
+    """Not what stands around it: bubblewrap, or the tender that Landlock has."""
     try:
-        return str(HONEST) in process.cmdline() and process.name() != "bwrap"  # which stands around it
+        return str(HONEST) in process.cmdline() and not process.children()
     except psutil.NoSuchProcess:  # it ended while we looked
         return False
 

@@ -138,17 +138,32 @@ def _all_at_once(program: str | None) -> Means | None:
 
 def one_by_one(program: str | None) -> Means:
     found = _bubble(program)
-    version = 0 if found.level == "bwrap" else _landlock()
-    if version:
-        found = Means("landlock", abi=version, alone=_alone(), reason=found.reason)
-    elif found.level == "none":
-        found = Means(reason=f"{found.reason}, and the kernel has no Landlock")
+    if found.level == "none":
+        found = _without_bubblewrap(found.reason)
     limits = _if_it_works(_limiting())
     found = msgspec.structs.replace(found, limits=limits, inner_limits=_inner_limits(limits), leash=leash())
     if found.level != "bwrap":
         return found
     away, back = handing((), _enclosing(found.bwrap, sized=found.sized, network=(ANY_HOST,)))
     return msgspec.structs.replace(found, away=away, back=back)
+
+
+def _without_bubblewrap(reason: str) -> Means:
+    """Landlock, where it works: not inside another sandbox of Landlock, as names to allow cannot be listed there."""
+    version = _landlock()
+    if not version:
+        return Means(reason=f"{reason}, and the kernel has no Landlock")
+    if not _lists("/"):
+        return Means(reason=f"{reason}, and the sandbox around weft, which holds its children too, does not list /")
+    return Means("landlock", abi=version, alone=_alone(), reason=reason)
+
+
+def _lists(folder: str) -> bool:
+    try:
+        os.listdir(folder)
+    except OSError:  # which `os.access` does not foresee
+        return False
+    return True
 
 
 def _bubble(program: str | None) -> Means:
