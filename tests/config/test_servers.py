@@ -333,7 +333,7 @@ def test_a_broken_file_is_named_with_its_line_and_the_others_go_on(files: Files)
     servers = files.discover()
     assert list(servers.wanted) == ["good"]
     assert isinstance(servers.refused["broken"].error, ConfigUnparsable)
-    assert servers.refused["broken"].error.message.startswith(f"{broken}:3: no valid TOML")
+    assert servers.refused["broken"].error.message.startswith(f"{broken}:3: not valid TOML")
     assert servers.refused[str(foreign)].error.message.startswith(f"{foreign}:2: not valid JSON")
 
 

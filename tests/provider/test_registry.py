@@ -61,7 +61,7 @@ async def test_every_form_of_entry_point_gives_a_provider(package: Path, workspa
 def test_a_broken_one_is_reported_and_never_fatal(package: Path, workspace: Path) -> None:
     reasons = {each.name: each.reason for each in outside_providers(workspace, [str(package)]).broken}
     assert set(reasons) == {"nothing", "ends", "missing", "lost"}
-    assert "gives a int, which is no Provider" in reasons["nothing"]
+    assert "gives a int, which is not a Provider" in reasons["nothing"]
     assert "SystemExit: 3" in reasons["ends"]
     assert "AttributeError" in reasons["missing"]
     assert "no_such_module_at_all" in reasons["lost"]

@@ -78,7 +78,7 @@ async def test_where_nothing_can_hold_it_a_required_cell_refuses(
 
     monkeypatch.setattr(cell, "cell_for", without_means)
     crate(trusting / "c", "c", library="\n")
-    with pytest.raises(ExecutionFailed, match="failed to execute cargo: its sandbox is required"):
+    with pytest.raises(ExecutionFailed, match="failed to execute cargo: its required sandbox is not available"):
         await call_as(Listener(), provider(trusting, CargoSettings("require")), "check", working_dir="c")
 
 

@@ -58,7 +58,7 @@ async def test_a_clone_goes_out_by_the_door_to_its_host_alone(workspace: Path) -
         with pytest.raises(ToolError):
             await Tools(workspace, GitSettings(hosts=("127.0.0.1",)))("clone", url=url, target_path="copy")
         assert await asyncio.wait_for(heard.get(), 10) == b"\x16"
-        with pytest.raises(PermissionDenied, match=r"network '127\.0\.0\.1'"):
+        with pytest.raises(PermissionDenied, match=r"network to reach '127\.0\.0\.1'"):
             await Tools(workspace)("clone", url=url, target_path="copy")
     assert heard.empty()
 

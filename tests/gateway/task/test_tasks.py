@@ -271,7 +271,7 @@ async def test_one_person_s_tasks_leave_room_for_those_of_others(monkeypatch: py
     async with pipe(served, Caller("greedy")) as greedy, pipe(served, Caller("bob")) as bob:
         for _ in range(2):
             await started(greedy)
-        assert "2 tasks of yours" in (await greedy.call("demo__job", modern(ABLE)))["error"]["message"]
+        assert "2 of your tasks" in (await greedy.call("demo__job", modern(ABLE)))["error"]["message"]
         assert (await started(bob))["status"] == "working"
 
 
