@@ -131,7 +131,7 @@ def test_a_touched_line_is_found(run: Any, home: Path) -> None:
     assert run("audit", "tail").code == 0
     (home / "audit").rename(home / "audit-old")
     run("tools", "call", "memory__list")
-    assert run("audit", "verify").out == "1 line, none was touched\n"
+    assert run("audit", "verify").out == "1 line, none was changed\n"
 
 
 @requirement("AGENT-14")
@@ -277,7 +277,7 @@ def test_a_home_that_cannot_be_made_is_a_finding_and_names_the_way_out(run: Any,
     nowhere = {"CLAWFT_HOME": str(tmp_path / "file" / "home")}
     done = run("doctor", "--json", **nowhere)
     assert done.code == 1
-    assert "cannot be made" in findings(done, "home")[0][1]
+    assert "cannot be created" in findings(done, "home")[0][1]
     assert "export CLAWFT_HOME=DIR" in next(each["hint"] for each in done.json["findings"] if each["what"] == "home")
 
 

@@ -181,7 +181,7 @@ async def test_a_broken_file_keeps_what_runs_and_is_told(servers: Path, tmp_path
         (servers / "two.toml").write_text(entry("two"))
         await until(pipe, "two__echo", "two: ", text="1")
         assert await answer(pipe, "one__pid") == before
-        assert f"{servers / 'one.toml'}:1: no valid TOML" in pipe.stderr()
+        assert f"{servers / 'one.toml'}:1: not valid TOML" in pipe.stderr()
 
 
 @requirement("CONF-21", "CONF-22")
@@ -196,7 +196,7 @@ async def test_settings_that_are_edited_say_when_they_count(servers: Path, tmp_p
             return await asyncio.to_thread(pipe.stderr)
 
         told = await eventually(said, lambda told: "naems'" in told)
-        assert f"{settings}: what tools.deny, tools.naems says counts when weft is started again" in told
+        assert f"{settings}: the change of tools.deny, tools.naems takes effect when weft is started again" in told
         assert f"{settings}:4: unknown key 'tools.naems', did you mean 'tools.names'?" in told
 
 

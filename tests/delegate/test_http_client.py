@@ -194,7 +194,7 @@ async def test_a_call_with_half_its_arguments_is_not_made(given: str, monkeypatc
     async with saying(messages(use(input=given))) as (url, _):
         outcome = await looped(MAKERS["claude"](url), listener)
     assert (outcome.state, outcome.calls) == (RunEnd.FAILED, 0)
-    assert outcome.reason.startswith("the arguments for demo__echo are no JSON object")
+    assert outcome.reason.startswith("the arguments for demo__echo are not a JSON object")
     assert outcome.hint.startswith("ask another model")
     assert listener.of(CallEnded) == []
 

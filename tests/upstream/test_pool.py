@@ -528,7 +528,7 @@ async def test_connect_disconnect_reconnect_and_toggle(tmp_path: Path) -> None:
         assert (state(mine, "a"), len(ways.links["a"])) == (ServerState.CONNECTED, 2)
         await mine.toggle("a", False)
         assert (mine.server_status("a").status, ways.open) == ("disabled", set())
-        with pytest.raises(NotConnected, match="switched off"):
+        with pytest.raises(NotConnected, match="is disabled"):
             await mine.get("a")
         await mine.toggle("a", True)
         assert ways.open == {"a"}

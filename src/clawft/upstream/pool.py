@@ -258,7 +258,7 @@ class Pool:
         """Raises ServerNotFound, or NotConnected for one that is switched off."""
         spec = self._known(name)
         if name not in self._running:
-            raise NotConnected(f"{name} is switched off", hint=f"weft servers enable {spec.name}")
+            raise NotConnected(f"{name} is disabled", hint=f"weft servers enable {spec.name}")
         return self._running[name]
 
     def status(self) -> list[ServerStatus]:

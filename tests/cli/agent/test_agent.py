@@ -323,7 +323,7 @@ def test_whoever_serves_is_warned_of_targets_and_rules_that_do_not_count(
         told = [serving.stderr.readline() for _ in range(2)]
         serving.communicate(timeout=30)
     assert "delegation: claude: secret://env/ANTHROPIC_API_KEY is not there" in told[0]
-    assert "delegation: rule 1 ('('): no valid pattern" in told[1]
+    assert "delegation: rule 1 ('('): not a valid pattern" in told[1]
     assert serving.returncode == 0
 
 

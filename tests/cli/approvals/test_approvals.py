@@ -428,7 +428,7 @@ def test_a_server_with_a_mistake_is_not_said_to_be_missing(run: Any, workspace: 
     (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": entry}}))
     told = run(*GRANT, "theirs", *tools)
     assert told.code != 0
-    assert "theirs: a workspace file may not make us read files" in told.err
+    assert "theirs: a workspace file may not read files" in told.err
 
 
 def config(program: str = PYTHON, **servers: Any) -> str:

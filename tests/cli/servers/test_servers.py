@@ -375,7 +375,7 @@ def test_a_tool_of_a_server_that_is_off_waits_or_is_refused_says_so(run: Any, wo
     entry = {"command": PYTHON, "args": [str(TINY)]}
     (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"waits": entry, "bad": {"command": "a;b"}}}))
     for words in (("tools", "call", "off__echo"), ("tools", "show", "off__echo"), ("tools", "list", "off")):
-        assert "off is switched off\nhint: weft servers enable off\n" in run(*words).err
+        assert "off is disabled\nhint: weft servers enable off\n" in run(*words).err
     waits = run("tools", "call", "waits__echo")
     assert (waits.code, waits.out) == (1, "")
     assert "waits for approval" in waits.err
@@ -508,8 +508,8 @@ def test_add_takes_an_address(run: Any) -> None:
         (["x"], "either a URL, or -- and a command"),
         (["x", "http://a", "--", PYTHON], "either a URL, or -- and a command"),
         (["x", "--", "no-such-program"], "'no-such-program' is not on the PATH"),
-        (["x", "--", "sh y"], "words of their own: -- sh y"),
-        (["x", "--", "/bin/sh /y.sh"], "words of their own: -- /bin/sh /y.sh"),
+        (["x", "--", "sh y"], "as separate words: -- sh y"),
+        (["x", "--", "/bin/sh /y.sh"], "as separate words: -- /bin/sh /y.sh"),
         (["x", "--", "./no-such-program"], "no-such-program does not exist"),
         (["x", "--", "/usr"], "/usr is a folder, not a program"),
         (["x", "--", "/etc/passwd"], "/etc/passwd is not executable"),
@@ -676,7 +676,7 @@ def test_the_doctor_looks_at_servers_and_starts_none(run: Any, home: Path, works
     assert sorted(level for level, _ in found) == ["fail", "fail", "ok", "ok", "warn", "warn", "warn", "warn"]
     assert [said.partition("variable ")[2] for _, said in found if "needs" in said] == ["UNSET_A", "UNSET_B"]
     said = " ".join(text for _, text in found)
-    assert "API_KEY holds what looks like a secret" in said
+    assert "API_KEY seems to contain a secret" in said
     assert "sk-abcdefgh" not in said
     assert "/no/such/program is not there" in said
     assert "theirs comes from the workspace" in said

@@ -49,7 +49,7 @@ def test_it_is_given_up_and_ended_at_once(capsys: pytest.CaptureFixture[str]) ->
     assert try_out(SILENT) == 1
     assert time.monotonic() - began < connection.TEST_SECONDS / 2
     told = capsys.readouterr()
-    assert "one: no answer within 1 s, and not a word from it" in told.err
+    assert "one: no answer within 1 s; it is running but has printed nothing" in told.err
     assert "check that it is a stdio server" in told.err
     assert not [each for each in psutil.Process().children(recursive=True) if SILENT in each.cmdline()]
 

@@ -71,8 +71,8 @@ def test_a_list_of_a_name_that_nothing_has_is_an_error(run: Any) -> None:
     for words in (["fiel"], ["fiel", "--json"], ["git", "fiel"]):
         nothing = run("tools", "list", *words)
         assert (nothing.code, nothing.out) == (1, "")
-        assert nothing.err == "weft: no tool is of fiel\nhint: did you mean file?\n"
-    assert run("tools", "list", "qqqq").err == "weft: no tool is of qqqq\nhint: weft tools list\n"
+        assert nothing.err == "weft: no server, family or tool matches fiel\nhint: did you mean file?\n"
+    assert run("tools", "list", "qqqq").err == "weft: no server, family or tool matches qqqq\nhint: weft tools list\n"
     found = run("tools", "list", "git", "--surface", "search")
     assert (found.code, "--surface full lists them" in found.err) == (1, True)
 
@@ -118,7 +118,7 @@ def test_a_name_that_several_servers_have_is_told_with_all_of_theirs(run: Any, h
     for words in (["call", "echo", "text=a"], ["show", "echo"]):
         done = run("tools", *words)
         assert (done.code, done.out) == (1, "")
-        assert "weft: several have a tool echo\nhint: use the full name: one__echo, two__echo\n" in done.err
+        assert "weft: several servers have a tool echo\nhint: use the full name: one__echo, two__echo\n" in done.err
 
 
 @requirement("AGENT-14", "CONF-07")

@@ -18,7 +18,7 @@ def reason_of(app: App, name: str) -> tuple[str, str] | None:
         if server in known.refused:
             return known.refused[server].error.message, known.refused[server].error.hint
         if not known.found[server].spec.enabled:
-            return f"{server} is switched off", f"weft servers enable {server}"
+            return f"{server} is disabled", f"weft servers enable {server}"
         if server in down:
             return f"{server} is not connected", f"weft servers test {server}"
     return None

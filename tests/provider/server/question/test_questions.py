@@ -626,7 +626,7 @@ async def test_a_task_whose_questions_cannot_be_read_is_told_under_the_name_of_i
     async with house(tmp_path, table("slow"), ways=ways) as mine, pipe(mine.gateway) as caller:
         id = (await caller.call("slow__take", modern(FOLLOWS)))["result"]["taskId"]
         error = (await caller.ask("tasks/get", modern(FOLLOWS, taskId=id)))["error"]
-        assert error["message"].startswith("slow: the server asks something that cannot be read")
+        assert error["message"].startswith("slow: the server asks a question that cannot be read")
         assert mine.pool.server_status("slow").faults == {"answers that break the protocol": 1}
 
 
