@@ -254,7 +254,7 @@ async def test_without_a_person_the_server_says_what_to_do(tmp_path: Path) -> No
         code, said = await weft_says(home, "servers", "status", "ledger", "--json")
         row = json.loads(said)
         assert (code, row["state"]) == (1, "needs-auth")
-        assert "in the name of people who come with a token of https://login.example" in row["error"]
+        assert "on behalf of people with a token of https://login.example" in row["error"]
         code, said = await weft_says(home, "servers", "test", "ledger")
         assert code == 1
         assert "on behalf of people" in said

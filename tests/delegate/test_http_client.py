@@ -386,7 +386,7 @@ async def test_who_asks_for_patience_is_heard_and_told(make: Make) -> None:
     async with saying(lambda: [until]) as (url, sent):
         outcome = await looped(make(url), Listener())
     assert (outcome.state, len(sent)) == (RunEnd.FAILED, 1)
-    assert "of patience; try again later" in outcome.hint
+    assert "of delay; try again later" in outcome.hint
 
 
 # ── beside the loop ──────────────────────────────────────────────────────────────────────────────────────────────────

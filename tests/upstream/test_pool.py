@@ -549,7 +549,7 @@ async def test_status_shows_every_server_and_an_unknown_one_is_an_error(tmp_path
         assert moved.restarted == ()
         assert (mine.server_status("on").scope, mine.server_status("on").pid) == ("workspace", on.pid)
         for ask in (mine.server_status, mine.find):
-            with pytest.raises(ServerNotFound, match="there are: on, off"):
+            with pytest.raises(ServerNotFound, match="known servers: on, off"):
                 ask("nobody")
         with pytest.raises(ServerNotFound):
             await mine.disconnect("nobody")
