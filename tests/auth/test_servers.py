@@ -48,7 +48,7 @@ async def test_a_server_that_wants_a_login_says_so_and_how(home: Path) -> None:
     code, said = await weft_says(home, "servers", "status", "locked", "--json")
     row = json.loads(said)
     assert (code, row["state"]) == (1, "needs-auth")
-    assert "weft auth login locked" in row["error"]
+    assert row["next"] == "weft auth login locked"
 
 
 async def test_after_the_login_its_tools_work(home: Path, vault: Vault) -> None:

@@ -183,7 +183,7 @@ async def test_nothing_is_left_open() -> None:
     [
         ("/no/such/thing", "does not exist"),
         ("no-such-thing", "PATH"),
-        (HONEST, "executed"),
+        (HONEST, "not executable"),
         (os.path.dirname(HONEST), "is a folder"),
     ],
 )

@@ -80,7 +80,7 @@ async def test_one_alone_is_listed_whole(tmp_path: Path, kind: str, count: int) 
     async with siege(tmp_path, greedy(kind)) as besieged:
         names = await until_all_listed(besieged, "hostile")
         assert sum(name.startswith("hostile__") for name in names) == count + 1
-        assert "hostile: no room for all its resources" in besieged.pipe.stderr()
+        assert "hostile: its resources are left out" in besieged.pipe.stderr()
 
 
 def test_the_status_says_whose_lists_were_cut(tmp_path: Path) -> None:

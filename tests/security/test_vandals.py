@@ -58,7 +58,7 @@ async def test_a_list_is_kept_as_far_as_its_bytes_allow(tmp_path: Path) -> None:
     async with siege(tmp_path, vandal("heavy"), "--no-builtin") as besieged:
         await besieged.until_listed("hostile__poke")
         assert "poked x" in said(await besieged.poke("x"))
-        assert "hostile: no room for all its tools" in besieged.pipe.stderr()
+        assert "hostile: not enough room for all its tools" in besieged.pipe.stderr()
 
 
 @requirement("QUAL-12")
