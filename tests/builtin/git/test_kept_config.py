@@ -203,6 +203,22 @@ async def test_a_copy_that_somebody_cleaned_up_is_made_anew(tools: Tools, racer:
     assert len(list(copies.iterdir())) == 1
 
 
+async def test_a_copy_made_anew_takes_the_place_of_its_own_and_of_no_other(
+    tools: Tools, racer: Racer, workspace: Path, copies: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repo, "MOST_REMEMBERED", 2)
+    git(workspace, "clone", "--quiet", "r", "other")
+    await tools("status", repo_path="r")
+    (of_r,) = copies.iterdir()
+    await tools("status", repo_path="other")
+    (of_other,) = set(copies.iterdir()) - {of_r}
+    (of_other / "refs").unlink()
+    await tools("status", repo_path="other")
+    assert of_r.exists()
+    assert not of_other.exists()
+    assert len(list(copies.iterdir())) == 2
+
+
 async def test_a_call_that_fails_leaves_no_copy(tools: Tools, racer: Racer, copies: Path) -> None:
     (racer.repo / ".git" / "config").write_text("no configuration")
     with pytest.raises(ExecutionFailed):

@@ -234,9 +234,15 @@ def _both(repository: RepositoryPaths) -> list[Path]:
 def _remember(key: tuple[Path, ConfigFiles], known: _CheckedConfig) -> None:
     if len(key[1].shared) + len(key[1].of_work_tree) > MOST_REMEMBERED_BYTES:
         return
-    before = _known.pop(key, None) if len(_known) < MOST_REMEMBERED else _known.pop(next(iter(_known)))
-    if before is not None and before.kept is not None:
-        before.kept.forget()
+    _forget(key)
+    if len(_known) >= MOST_REMEMBERED:
+        _forget(next(iter(_known)))
     if known.kept is not None:
         known.kept.is_remembered = True
     _known[key] = known
+
+
+def _forget(key: tuple[Path, ConfigFiles]) -> None:
+    before = _known.pop(key, None)
+    if before is not None and before.kept is not None:
+        before.kept.forget()
