@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 _STATUS = "weft servers status NAME"
 
@@ -63,8 +63,4 @@ WORDS: Mapping[str, Mapping[str, str]] = {
 
 def meant(word: str, command: str = "") -> str:
     """The command in place of the word; empty where the word is of no program we know."""
-    return next((answer for words, answer in _told(command) if word in words), "")
-
-
-def _told(command: str) -> Iterator[tuple[list[str], str]]:
-    return ((words.split(), answer) for words, answer in WORDS.get(command, {}).items())
+    return next((answer for words, answer in WORDS.get(command, {}).items() if word in words.split()), "")

@@ -41,7 +41,7 @@ def is_http(value: str) -> str:
 
 
 def is_https(value: str) -> str:
-    """Checks a key that names a place whose word opens our doors, or is empty: nobody on the way may change it."""
+    """Checks a key that is empty or names an address we trust: nobody on the way may change what it sends."""
     if not value or value.startswith("https://"):
         return ""
     from clawft.policy.address import is_loopback  # nobody else has such a key
