@@ -2,12 +2,15 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from clawft.builtin import families
+from clawft.sandbox import landlock
 from clawft.sandbox.probe import one_by_one, outside_workspace, probe
 from clawft.store.memory import MemoryStore
 from clawft.upstream.cells import Cells
@@ -30,6 +33,22 @@ def test_where_one_of_them_does_not_work_the_others_are_used(tmp_path: Path, mon
     assert shutil.which("prlimit") == str(broken)
     found = probe()
     assert (found.level, found.limits, found.leash) == ("bwrap", (), whole.leash)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize(("inside", "level"), [(True, "none"), (False, "landlock")])
+def test_inside_a_sandbox_of_landlock_which_does_not_list_the_root_none_of_our_own_is_built(
+    inside: bool, level: str
+) -> None:
+    """Its rules would leave out every name that cannot be listed, Python's among them, and no server would start."""
+    abi = str(means("landlock").abi)
+    launcher = [sys.executable, "-I", "-S", landlock.__file__, "--rule", "read", "/", "--abi", abi, "--"]
+    code = "from clawft.sandbox.probe import probe; found = probe(bubblewrap=False); print(found.level, found.reason)"
+    argv = [*(launcher if inside else []), sys.executable, "-c", code]
+    ran = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
+    found, _, reason = ran.stdout.partition(" ")
+    assert found == level
+    assert ("does not list /" in reason) is inside
 
 
 @requirement("POOL-22")
